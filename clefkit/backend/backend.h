@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "clefkit/base/executor.h"
+#include "clefkit/base/matrix_view.h"
+
+namespace clefkit {
+
+// What a sequence leaves behind in the text layers: conv and recurrent state of the linear
+// attention layers, the KV cache of the full attention layers. Made and understood by one backend.
+class SequenceState {
+ public:
+  virtual ~SequenceState() = default;
+  virtual std::size_t tokens() const = 0;
+  virtual std::size_t size_bytes() const = 0;
+  // An independent copy with room for `capacity_tokens`, at least tokens().
+  virtual std::unique_ptr<SequenceState> clone(std::size_t capacity_tokens) const = 0;
+};
+
+// The next rows of a sequence.
+struct TextChunk {
+  // [tokens, hidden_size]: embeddings (media placed) in, the last layer's output out.
+  MatrixView<float> hidden;
+  // mRoPE positions of these tokens; the three spans are equal for text (model.md 3).
+  std::span<const std::int32_t> temporal, height, width;
+};
+
+// Called after each layer with its output for the chunk; for tracing.
+using LayerObserver = std::function<void(std::size_t layer, MatrixView<const float> hidden)>;
+
+// Runs the transformer layers, nothing else: embedding lookup, final norm and decision head are
+// the engine's. Knows no prompts and no questions. Every implementation passes backend_suite.h.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  // The number of tokens a prefill call is best given.
+  virtual std::size_t chunk_tokens() const = 0;
+  virtual std::unique_ptr<SequenceState> new_sequence(std::size_t capacity_tokens) const = 0;
+  // Appends a chunk of 1 … capacity tokens to the sequence. Throws Error(kCancelled) as the
+  // context says; the state is then unusable.
+  virtual void prefill(const ComputeContext& context, SequenceState& state, const TextChunk& chunk,
+                       const LayerObserver& observer) = 0;
+};
+
+}  // namespace clefkit

@@ -1,0 +1,87 @@
+#include "clefkit/base/file_io.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "clefkit/base/error.h"
+#include "clefkit/base/mapped_file.h"
+
+namespace clefkit {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string_view doing) {
+  throw_error(ErrorCode::kUnavailable, path.string(), "cannot {}: {}", doing, std::strerror(errno));
+}
+
+void flush_directory(const std::filesystem::path& directory) {
+  const int handle = ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_CLOEXEC);
+  if (handle < 0) return;  // Not every file system lets a directory be opened; the rename stands.
+  ::fsync(handle);
+  ::close(handle);
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {
+  const MappedFile file(path);
+  if (file.bytes().size() > limit_bytes) {
+    throw_error(ErrorCode::kCorruptData, path.string(), "{} bytes, expected at most {}",
+                file.bytes().size(), limit_bytes);
+  }
+  return std::string(as_text(file.bytes()));
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)), temporary_(path_.string() + ".tmp") {
+  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file_ < 0) fail(temporary_, "create the file");
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_ < 0) return;
+  ::close(file_);
+  std::error_code ignored;
+  std::filesystem::remove(temporary_, ignored);
+}
+
+void AtomicFile::write(Bytes bytes) {
+  while (!bytes.empty()) {
+    // macOS refuses writes of 2 GiB and more.
+    const std::size_t step = std::min<std::size_t>(bytes.size(), std::size_t{1} << 30);
+    const ::ssize_t written = ::write(file_, bytes.data(), step);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail(temporary_, "write");
+    }
+    size_bytes_ += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  if (::fsync(file_) != 0) fail(temporary_, "flush");
+  // A close that fails (quota, network) is a lost write; the destructor must not try again.
+  const int file = std::exchange(file_, -1);
+  if (::close(file) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const int reason = errno;
+    std::error_code ignored;
+    std::filesystem::remove(temporary_, ignored);
+    errno = reason;
+    fail(path_, "finish the file");
+  }
+  flush_directory(path_.parent_path());
+}
+
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace clefkit

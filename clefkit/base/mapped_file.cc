@@ -1,0 +1,54 @@
+#include "clefkit/base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "clefkit/base/error.h"
+
+namespace clefkit {
+
+MappedFile::MappedFile(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    throw_error(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable, path.string(),
+                "cannot open the file: {}", std::strerror(errno));
+  }
+  struct stat info {};
+  if (::fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
+    ::close(file);
+    throw Error(ErrorCode::kUnavailable, path.string(), "not a regular file");
+  }
+  size_ = static_cast<std::size_t>(info.st_size);
+  if (size_ > 0) {
+    void* const address = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file, 0);
+    if (address == MAP_FAILED) {
+      const int reason = errno;
+      ::close(file);
+      throw_error(ErrorCode::kUnavailable, path.string(), "cannot map {} bytes: {}", size_,
+                  std::strerror(reason));
+    }
+    data_ = static_cast<const std::uint8_t*>(address);
+  }
+  ::close(file);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::uint8_t*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+}  // namespace clefkit
