@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Installs what clefkit needs (Debian/Ubuntu with apt, macOS with Homebrew), builds it, and answers
+# an example question.
+#
+#   ./setup.sh              everything
+#   ./setup.sh --packages   only install the packages
+#   ./setup.sh --build      packages and build, no example
+set -euo pipefail
+cd "$(dirname "$0")"
+
+DEBIAN_PACKAGES=(
+  g++ cmake ninja-build pkg-config python3 xz-utils
+  libfmt-dev libssl-dev libtbb-dev libhwy-dev libcli11-dev libutf8proc-dev libpcre2-dev
+  libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev   # tests and benchmarks
+  clang libclang-rt-14-dev                                     # fuzz targets
+)
+HOMEBREW_PACKAGES=(
+  cmake ninja pkg-config fmt openssl@3 tbb highway cli11 utf8proc pcre2 googletest
+  google-benchmark openblas xz
+)
+
+usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; }
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+install_debian() {
+  local missing=() package
+  for package in "${DEBIAN_PACKAGES[@]}"; do
+    # clang's run-time library carries the version of the distribution's clang.
+    if [ "$package" = libclang-rt-14-dev ] && ! apt-cache show "$package" >/dev/null 2>&1; then
+      package=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/libclang-rt-\1-dev/p' | head -1)
+      [ -n "$package" ] || continue
+    fi
+    dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    echo "packages: all ${#DEBIAN_PACKAGES[@]} are installed"
+    return
+  fi
+  echo "packages: installing ${missing[*]}"
+  as_root apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+install_packages() {
+  if command -v apt-get >/dev/null; then
+    install_debian
+  elif command -v brew >/dev/null; then
+    brew install --quiet "${HOMEBREW_PACKAGES[@]}"
+  else
+    echo "setup.sh: found neither apt-get nor brew; install these yourself: ${DEBIAN_PACKAGES[*]}" >&2
+    exit 1
+  fi
+}
+
+build() {
+  if command -v brew >/dev/null && [ -z "${OPENSSL_ROOT_DIR:-}" ]; then
+    OPENSSL_ROOT_DIR=$(brew --prefix openssl@3)
+    export OPENSSL_ROOT_DIR
+  fi
+  if [ -z "${CLEFKIT_COMPILER_LAUNCHER:-}" ] && command -v ccache >/dev/null; then
+    export CLEFKIT_COMPILER_LAUNCHER=ccache
+  fi
+  cmake --preset release >build-configure.log 2>&1 || { cat build-configure.log >&2; exit 1; }
+  rm -f build-configure.log
+  cmake --build --preset release
+}
+
+example() {
+  local model=build/example-model
+  if [ ! -d "$model" ]; then
+    build/clefkit synth "$model" --preset nano --seed 1 --quiet
+  fi
+  echo
+  echo "An example: three questions about examples/ticket.txt"
+  echo "(the weights of this model are random, so its answers mean nothing)"
+  echo
+  build/clefkit ask -m "$model" --state-file examples/ticket.txt --questions examples/questions.json
+}
+
+case "${1:-}" in
+  "") install_packages; build; example ;;
+  --packages) install_packages ;;
+  --build) install_packages; build ;;
+  -h|--help) usage ;;
+  *) echo "setup.sh: unknown option $1" >&2; usage >&2; exit 2 ;;
+esac
