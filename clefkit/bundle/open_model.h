@@ -1,0 +1,12 @@
+#pragma once
+
+#include <filesystem>
+
+#include "clefkit/model/model.h"
+
+namespace clefkit {
+
+// Opens whatever kind of model directory this is. Throws Error as open_checkpoint does.
+Model open_model(const std::filesystem::path& directory);
+
+}  // namespace clefkit

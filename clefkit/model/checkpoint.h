@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+
+#include "clefkit/model/model.h"
+
+namespace clefkit {
+
+// Names of a checkpoint's files.
+inline constexpr char kConfigFile[] = "config.json";
+inline constexpr char kHeadConfigFile[] = "joint_head_config.json";
+inline constexpr char kTokenizerFile[] = "tokenizer.json";
+inline constexpr char kTokenizerConfigFile[] = "tokenizer_config.json";
+inline constexpr char kProcessorConfigFile[] = "processor_config.json";
+inline constexpr char kHeadWeightsFile[] = "joint_head.safetensors";
+
+// Reads the configuration and keeps the texts of the other JSON files, for their own parsers.
+// Throws Error: kNotFound for an absent file, else as parse_model_config does.
+ModelFiles open_model_files(const std::filesystem::path& directory);
+
+// Maps a checkpoint in the release's layout and proves that it holds exactly the tensors its
+// configuration calls for (`mtp.*` apart, which other Qwen3.5 releases carry); reads no weights.
+// Throws Error: kNotFound for an absent file, kCorruptData or kUnsupported with file and tensor.
+Model open_checkpoint(const std::filesystem::path& directory);
+
+}  // namespace clefkit

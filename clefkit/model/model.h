@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "clefkit/base/mapped_file.h"
+#include "clefkit/model/config.h"
+#include "clefkit/quant/lut6_matrix.h"
+#include "clefkit/safetensors/tensor_view.h"
+
+namespace clefkit {
+
+// The JSON files of a model directory: all that encoding and tokenizing need.
+struct ModelFiles {
+  std::string name;  // Last component of the directory.
+  std::filesystem::path directory;
+  ModelConfig config;
+  std::string tokenizer_json;
+  std::string tokenizer_config_json;  // Empty when absent.
+  std::string processor_config_json;  // Empty when absent, which only a model without vision may.
+};
+
+// A weight as a file holds it: dense, or a linear layer palettized to 6 bits.
+using Weight = std::variant<TensorView, Lut6Matrix>;
+
+// An opened checkpoint or bundle. Owns the mapped files that its weights view, and nothing it
+// points to moves with it, so it can be moved while views are in use.
+struct Model : ModelFiles {
+  // By the release's names, the joint head's without prefix. With tied embeddings
+  // `lm_head.weight` is there too and views the bytes of embed_tokens.
+  std::unordered_map<std::string, Weight> weights;
+  std::vector<MappedFile> files;
+
+  // Throws Error(kNotFound) when there is none.
+  const Weight& weight(const std::string& tensor_name) const;
+  // The same for a weight that is never palettized; Error(kCorruptData) when it is.
+  const TensorView& tensor(const std::string& tensor_name) const;
+};
+
+}  // namespace clefkit

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "clefkit/base/bytes.h"
+#include "clefkit/base/half.h"
+#include "clefkit/safetensors/dtype.h"
+
+namespace clefkit {
+
+// A tensor inside a mapped file, row-major and aligned for its type. Does not own the bytes: the
+// file must outlive the view. A scalar has the empty shape.
+struct TensorView {
+  std::string name;
+  DType dtype = DType::kBF16;
+  std::vector<std::size_t> shape;
+  Bytes bytes;
+
+  std::size_t element_count() const { return bytes.size() / size_bytes(dtype); }
+
+  // The elements; the caller has checked `dtype`.
+  std::span<const BFloat16> bfloat16_values() const { return values<BFloat16>(DType::kBF16); }
+  std::span<const Half> half_values() const { return values<Half>(DType::kF16); }
+  std::span<const float> float_values() const { return values<float>(DType::kF32); }
+
+ private:
+  template <typename T>
+  std::span<const T> values([[maybe_unused]] DType expected) const {
+    assert(dtype == expected);
+    return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+};
+
+// "[8192, 1, 4]", for messages.
+std::string shape_text(std::span<const std::size_t> shape);
+
+}  // namespace clefkit
