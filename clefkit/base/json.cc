@@ -45,6 +45,7 @@ class Parser {
  private:
   struct Level {
     Json value;
+    DuplicateKeys duplicates;
     std::string key;                                      // Of the member whose value comes next.
     std::unordered_map<std::string, std::size_t> places;  // Of each member, by key.
   };
@@ -127,7 +128,19 @@ class Parser {
       throw_error(limits_.error, where_, "JSON nested more than {} deep", limits_.depth);
     }
     ++at_;
-    open_.push_back({std::move(container), {}, {}});
+    const DuplicateKeys duplicates = duplicates_here();
+    open_.push_back({std::move(container), duplicates, {}, {}});
+  }
+
+  // What to do with repeated keys in the container that opens now.
+  DuplicateKeys duplicates_here() {
+    const DuplicateKeys outside = open_.empty() ? limits_.duplicates : open_.back().duplicates;
+    if (outside == DuplicateKeys::kLastWins || limits_.last_wins_at == nullptr) return outside;
+    path_.clear();
+    for (const Level& level : open_) {
+      path_.push_back(level.value.is_array() ? "[]" : std::string_view(level.key));
+    }
+    return limits_.last_wins_at(path_) ? DuplicateKeys::kLastWins : outside;
   }
 
   void close() {
@@ -151,7 +164,7 @@ class Parser {
     const auto [place, is_new] = level.places.try_emplace(level.key, members.size());
     if (is_new) {
       members.emplace_back(level.key, std::move(value));
-    } else if (limits_.duplicates == DuplicateKeys::kLastWins) {
+    } else if (level.duplicates == DuplicateKeys::kLastWins) {
       members[place->second].second = std::move(value);
     } else {
       throw_error(limits_.error, where_, "the key \"{}\" stands twice in one object", level.key);
@@ -269,6 +282,7 @@ class Parser {
   const JsonLimits& limits_;
   std::size_t at_ = 0;
   std::vector<Level> open_;
+  std::vector<std::string_view> path_;
   Json root_;
 };
 

@@ -90,6 +90,9 @@ struct JsonLimits {
   std::size_t bytes = std::size_t{64} << 20;
   std::size_t depth = 64;
   DuplicateKeys duplicates = DuplicateKeys::kReject;
+  // Takes the member names that lead to a container ("[]" for each array on the way). Where it says
+  // true, the last value wins in there and all the way down, whatever `duplicates` says.
+  bool (*last_wins_at)(std::span<const std::string_view> path) = nullptr;
   // What the text is wrong *as*: a request (kInvalidArgument) or a model file (kCorruptData).
   ErrorCode error = ErrorCode::kCorruptData;
 };

@@ -40,6 +40,18 @@ TEST(Json, DuplicateKeyKeepsItsPlaceAndItsLastValue) {
   EXPECT_EQ(message_of(R"({"a":1,"a":1})"), "here: the key \"a\" stands twice in one object");
 }
 
+TEST(Json, DuplicateKeysMayBeAllowedByPlace) {
+  const JsonLimits limits{.last_wins_at = [](std::span<const std::string_view> path) {
+    return path.size() == 3 && path[0] == "a" && path[1] == "[]" && path[2] == "b";
+  }};
+  EXPECT_EQ(to_string(parse(R"({"a":[{"b":{"x":[{"k":1,"k":2}],"x":3}}]})", limits)),
+            R"({"a":[{"b":{"x":3}}]})");
+  EXPECT_EQ(message_of(R"({"a":[{"c":{"x":1,"x":2}}]})", limits),
+            "here: the key \"x\" stands twice in one object");
+  EXPECT_EQ(message_of(R"({"a":[{"b":{}}],"a":1})", limits),
+            "here: the key \"a\" stands twice in one object");
+}
+
 TEST(Json, RefusesDepthBeyondTheLimitWithoutRecursion) {
   EXPECT_EQ(message_of(std::string(200000, '[')), "here: JSON nested more than 64 deep");
   const std::string allowed = std::string(64, '[') + std::string(64, ']');

@@ -1,0 +1,233 @@
+#include "clefkit/questions/request.h"
+
+#include <array>
+#include <unordered_set>
+#include <utility>
+
+#include "clefkit/base/error.h"
+#include "clefkit/base/utf8.h"
+
+namespace clefkit {
+namespace {
+
+constexpr std::string_view kDefaultTrue = "The proposition is true or the answer is yes.";
+constexpr std::string_view kDefaultFalse = "The proposition is false or the answer is no.";
+constexpr std::string_view kTypes = "noul, choice or score";
+
+template <typename... Args>
+[[noreturn]] void refuse(std::string where, fmt::format_string<Args...> format, Args&&... args) {
+  throw_error(ErrorCode::kInvalidArgument, std::move(where), format, std::forward<Args>(args)...);
+}
+
+// Text of the request within a message: one line, not longer than a line.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::size_t length = 0;
+  while (length < text.size() && length < kLongest) {
+    length += utf8_sequence_length(text.substr(length));
+  }
+  std::string out;
+  append_json_string(out, text.substr(0, length));
+  return length < text.size() ? out + "…" : out;
+}
+
+// `questions.team` with the quotes that an id needs to be told from what follows it.
+std::string place_of(std::string_view question_id) {
+  const std::string name = quoted(question_id);
+  const bool is_plain = name.size() == question_id.size() + 2 && !question_id.empty() &&
+                        question_id.find_first_of(". ") == question_id.npos;
+  return "questions." + (is_plain ? std::string(question_id) : name);
+}
+
+// What stands at a place, for "…, expected an object".
+std::string found(const Json* value) {
+  if (value == nullptr) return "missing";
+  return value->is_string() ? quoted(value->string()) : std::string(value->kind_name());
+}
+
+Json* find(Json& object, std::string_view key) {
+  return const_cast<Json*>(std::as_const(object).find(key));
+}
+
+// The member, or nullptr when it is missing or null.
+Json* find_value(Json& object, std::string_view key) {
+  Json* value = find(object, key);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+// The parser has seen to this in a request's text, but not in JSON that a caller put together.
+void require_unique_keys(const Json::Object& members, const std::string& where) {
+  std::unordered_set<std::string_view> keys;
+  for (const auto& [key, value] : members) {
+    if (!keys.insert(key).second) refuse(where, "{} stands twice, expected once", quoted(key));
+  }
+}
+
+void require_count(std::size_t count, CountRange range, std::string_view noun,
+                   const std::string& where) {
+  if (count >= range.min && count <= range.max) return;
+  refuse(where, "{} {}, expected {} to {}", count, noun, range.min, range.max);
+}
+
+std::optional<Json> description_of(Json value) {
+  if (value.is_null()) return std::nullopt;
+  return value;
+}
+
+std::vector<Option> noul_options(Json* criteria, const std::string& where) {
+  if (criteria != nullptr && !criteria->is_null() && !criteria->is_object()) {
+    refuse(where, "{}, expected an object with the descriptions of true and false",
+           found(criteria));
+  }
+  std::vector<Option> options{{"true", Json(kDefaultTrue)}, {"false", Json(kDefaultFalse)}};
+  for (Option& option : options) {
+    if (criteria == nullptr) break;
+    if (Json* given = find(*criteria, option.id)) {
+      option.description = description_of(std::move(*given));
+    }
+  }
+  return options;
+}
+
+std::vector<Option> choice_options(Json* criteria, CountRange range, const std::string& where) {
+  if (criteria == nullptr || !criteria->is_object()) {
+    refuse(where, "{}, expected an object from option to description", found(criteria));
+  }
+  Json::Object& members = criteria->members();
+  require_count(members.size(), range, "options", where);
+  require_unique_keys(members, where);
+  std::vector<Option> options;
+  for (auto& [id, description] : members) {
+    if (id.empty()) refuse(where, "an option with the id \"\", expected at least one character");
+    options.push_back({std::move(id), description_of(std::move(description))});
+  }
+  return options;
+}
+
+std::vector<Option> score_options(const Json* criteria, CountRange range,
+                                  const std::string& where) {
+  if (criteria == nullptr || !criteria->is_array()) {
+    refuse(where, "{}, expected an array of levels from low to high", found(criteria));
+  }
+  require_count(criteria->items().size(), range, "levels", where);
+  std::vector<Option> options;
+  for (const Json& level : criteria->items()) {
+    options.push_back({fmt::format("{}", options.size()), description_of(level)});
+  }
+  return options;
+}
+
+QuestionType read_type(const Json* type, const std::string& where) {
+  if (type != nullptr && type->is_string()) {
+    for (const auto known : {QuestionType::kNoul, QuestionType::kChoice, QuestionType::kScore}) {
+      if (type->string() == to_string(known)) return known;
+    }
+  }
+  refuse(where, "{}, expected {}", found(type), kTypes);
+}
+
+Question read_question(std::string id, Json json, const RequestLimits& limits) {
+  const std::string where = place_of(id);
+  if (!json.is_object()) refuse(where, "{}, expected an object", found(&json));
+  require_unique_keys(json.members(), where);
+  Question question;
+  question.id = std::move(id);
+  question.type = read_type(find(json, "type"), where + ".type");
+  Json* criteria = find(json, "criteria");
+  switch (question.type) {
+    case QuestionType::kNoul:
+      question.options = noul_options(criteria, where + ".criteria");
+      break;
+    case QuestionType::kChoice:
+      question.options = choice_options(criteria, limits.options, where + ".criteria");
+      break;
+    case QuestionType::kScore:
+      question.options = score_options(criteria, limits.levels, where + ".criteria");
+      question.legend = std::move(criteria->items());
+      break;
+  }
+  Json* instructions = find_value(json, "instructions");
+  if (instructions != nullptr && !(instructions->is_string() && instructions->string().empty())) {
+    question.instructions = std::move(*instructions);
+  } else if (question.id.empty()) {
+    // The head reads the tokens of one or the other; of nothing it would take the mean.
+    refuse(where + ".instructions", "missing, expected some where the question's id is empty");
+  }
+  return question;
+}
+
+std::vector<Question> read_questions(Json* json, const RequestLimits& limits) {
+  const std::string where = "questions";
+  if (json == nullptr || !json->is_object()) {
+    refuse(where, "{}, expected an object from id to question", found(json));
+  }
+  Json::Object& members = json->members();
+  if (members.empty()) refuse(where, "empty, expected at least one question");
+  if (limits.max_questions && members.size() > *limits.max_questions) {
+    refuse(where, "{} questions, expected at most {}", members.size(), *limits.max_questions);
+  }
+  require_unique_keys(members, where);
+  std::vector<Question> questions;
+  for (auto& [id, question] : members) {
+    questions.push_back(read_question(std::move(id), std::move(question), limits));
+  }
+  return questions;
+}
+
+std::vector<Json> read_media(Json& request, const std::string& key) {
+  Json* items = find_value(request, key);
+  if (items == nullptr) return {};
+  if (!items->is_array()) refuse(key, "{}, expected an array", found(items));
+  return std::move(items->items());
+}
+
+bool is_opaque(std::span<const std::string_view> path) {
+  if (path.empty() || path[0] == "images" || path[0] == "videos" || path[0] == "media_kwargs") {
+    return false;
+  }
+  if (path[0] != "questions") return true;
+  return path.size() > 3 || (path.size() == 3 && path[2] != "criteria");
+}
+
+}  // namespace
+
+std::string_view to_string(QuestionType type) {
+  static constexpr std::array<std::string_view, 3> kNames{"noul", "choice", "score"};
+  return kNames[static_cast<std::size_t>(type)];
+}
+
+JsonLimits json_limits_of(const RequestLimits& limits) {
+  return {.bytes = limits.bytes,
+          .depth = limits.depth,
+          .duplicates = DuplicateKeys::kReject,
+          .last_wins_at = is_opaque,
+          .error = ErrorCode::kInvalidArgument};
+}
+
+Request parse_request(std::string_view json, const std::string& where,
+                      const RequestLimits& limits) {
+  return request_from_json(parse_json(json, where, json_limits_of(limits)), where, limits);
+}
+
+Request request_from_json(Json json, const std::string& where, const RequestLimits& limits) {
+  if (!json.is_object()) refuse(where, "{}, expected an object", found(&json));
+  require_unique_keys(json.members(), where);
+  Request request;
+  if (Json* model = find_value(json, "model")) {
+    if (!model->is_string()) refuse("model", "{}, expected a string", found(model));
+    request.model = std::move(model->string());
+  }
+  Json* state = find(json, "state");
+  if (state == nullptr) refuse("state", "missing, expected any JSON value");
+  request.state = std::move(*state);
+  request.questions = read_questions(find(json, "questions"), limits);
+  request.images = read_media(json, "images");
+  request.videos = read_media(json, "videos");
+  if (Json* kwargs = find_value(json, "media_kwargs")) {
+    if (!kwargs->is_object()) refuse("media_kwargs", "{}, expected an object", found(kwargs));
+    request.media_kwargs = std::move(*kwargs);
+  }
+  return request;
+}
+
+}  // namespace clefkit

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "clefkit/base/json.h"
+
+namespace clefkit {
+
+enum class QuestionType { kNoul, kChoice, kScore };
+
+// The protocol's name: "noul", "choice" or "score".
+std::string_view to_string(QuestionType type);
+
+// One thing a question may be answered with.
+struct Option {
+  std::string id;
+  // Any JSON but null. Absent when the request gives none or null; a noul's options then have the
+  // release's default texts, unless an explicit null took them away.
+  std::optional<Json> description;
+};
+
+struct Question {
+  std::string id;
+  QuestionType type = QuestionType::kNoul;
+  std::optional<Json> instructions;  // Any JSON but null and "": the id stands in for those.
+  // In the request's order; noul: "true", "false"; score: "0", "1", … from low to high.
+  std::vector<Option> options;
+  std::vector<Json> legend;  // A score's criteria as given, one per option; else empty.
+};
+
+// A System One request whose questions are all well formed.
+struct Request {
+  std::optional<std::string> model;
+  Json state;
+  std::vector<Question> questions;   // At least one, in the request's order, ids unique.
+  std::vector<Json> images, videos;  // As given: what they may hold is media/'s to say.
+  std::optional<Json> media_kwargs;  // An object.
+};
+
+struct CountRange {
+  std::size_t min = 1;
+  std::size_t max = 255;
+};
+
+// The reference has no limits; a server dialect may set narrower ones than these.
+struct RequestLimits {
+  std::size_t bytes = std::size_t{64} << 20;
+  std::size_t depth = 64;  // Of the whole request, so the state may be nested one less.
+  std::optional<std::size_t> max_questions{};
+  CountRange options{};  // Of a choice.
+  CountRange levels{};   // Of a score.
+};
+
+// How a request's JSON is to be parsed: a repeated key is refused in everything that has a meaning
+// here (top level, questions, criteria, media), and takes its last value, as in Python, in what is
+// only shown to the model (the state, instructions, descriptions) and in members nobody reads.
+JsonLimits json_limits_of(const RequestLimits& limits);
+
+// Reads a request from its JSON text. Members the protocol does not define are ignored. Throws
+// Error(kInvalidArgument): for text that is not JSON with `where`, the name of its source;
+// otherwise with the member's place, e.g. `questions.team.criteria`.
+Request parse_request(std::string_view json, const std::string& where,
+                      const RequestLimits& limits = {});
+
+// The same from parsed JSON, for callers that read members of their own first.
+Request request_from_json(Json json, const std::string& where, const RequestLimits& limits = {});
+
+}  // namespace clefkit
