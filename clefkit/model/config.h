@@ -29,7 +29,7 @@ struct TextConfig {
   double rope_theta = 0;
   std::size_t rotary_dim = 0;                  // head_dim · partial_rotary_factor, even.
   std::array<std::size_t, 3> mrope_section{};  // T, H, W; together rotary_dim / 2.
-  std::vector<LayerType> layer_types;          // num_hidden_layers of them.
+  std::vector<LayerType> layer_types{};        // num_hidden_layers of them.
   bool tie_word_embeddings = false;            // lm_head is embed_tokens.
 
   // Widths of the linear attention layers.
