@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+// The seam between the LUT-6 driver (lut6_linear.cc) and the code of one instruction set. Included
+// by files that compile for wider instruction sets than the rest of the program, so it holds plain
+// data only: an inline function here could be emitted there and then run anywhere.
+namespace clefkit {
+
+// Palettes are shared by 16 output channels, so weights are decoded 16 rows at a time.
+inline constexpr std::size_t kLut6GroupRows = 16;
+// Decoders work on 16 columns (12 bytes of a row) at a time.
+inline constexpr std::size_t kLut6DecodeColumns = 16;
+// A tile holds at most this many tokens: its sums fill the registers of AVX2.
+inline constexpr std::size_t kLut6TileTokens = 6;
+// Columns that share one activation scale: integer sums end, and become float, with the block.
+inline constexpr std::size_t kLut6Int16BlockColumns = 64;
+
+// Sixteen rows of packed indices. `columns` is a multiple of kLut6DecodeColumns; decoders may read
+// 4 bytes past the last column of each row.
+struct Lut6Rows {
+  const std::uint8_t* packed;
+  std::size_t row_bytes;
+  std::size_t columns;
+};
+
+// A few tokens against one decoded panel of channels:
+//   sums[token][channel] = fma(float(Σ x · w over the block), scales[block][token], sums[…])
+// for one block after the other, each sum of integers exact in int32.
+struct Lut6Tile {
+  const void* panel;    // decoded weights, see Lut6Kernels
+  const void* x;        // int16: [blocks][block / 2][tokens][2]
+  const float* scales;  // [blocks][tokens]
+  float* sums;          // [tokens][panel_channels], 64-byte aligned
+  std::size_t tokens;   // 1 to kLut6TileTokens
+  std::size_t blocks;
+};
+
+struct Lut6Kernels {
+  const char* name;
+  // Channels of one panel, a multiple of kLut6GroupRows.
+  std::size_t panel_channels;
+  // Decodes one group into its place in a panel [columns / 2][panel_channels][2]: `panel` points
+  // at the group's first channel of column 0. `table` has 64 entries.
+  void (*decode_int16)(const Lut6Rows& rows, const std::int16_t* table, std::int16_t* panel);
+  void (*multiply_int16)(const Lut6Tile& tile);
+};
+
+// Plain C++, slow: what the others must equal bit for bit.
+extern const Lut6Kernels kLut6ScalarKernels;
+#if defined(__x86_64__)
+extern const Lut6Kernels kLut6Avx2Kernels;
+#endif
+
+// The kernels that this processor can run, the fastest first and the scalar ones last.
+std::span<const Lut6Kernels* const> supported_lut6_kernels();
+
+}  // namespace clefkit
