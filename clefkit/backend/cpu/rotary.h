@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "clefkit/base/matrix_view.h"
+
+namespace clefkit::cpu {
+
+// Angles of interleaved multimodal rotary embedding (model.md 2.3), the same for every full
+// attention layer.
+class RotaryAngles {
+ public:
+  // `mrope_section` counts the frequencies that turn with the temporal, vertical and horizontal
+  // position; `rotary_dim` is twice the number of frequencies.
+  RotaryAngles(double rope_theta, std::size_t rotary_dim,
+               std::span<const std::size_t> mrope_section);
+
+  std::size_t half() const { return frequencies_.size(); }
+
+  // One row of cosines and sines [tokens, half] for each position.
+  void fill(std::span<const std::int32_t> temporal, std::span<const std::int32_t> height,
+            std::span<const std::int32_t> width, MatrixView<float> cosines,
+            MatrixView<float> sines) const;
+
+ private:
+  enum class Axis { kTemporal, kHeight, kWidth };
+
+  std::vector<float> frequencies_;
+  std::vector<Axis> axes_;
+};
+
+}  // namespace clefkit::cpu

@@ -1,0 +1,184 @@
+#include "clefkit/backend/weights.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+
+#include "clefkit/base/error.h"
+
+namespace clefkit {
+namespace {
+
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <typename... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+void copy_floats(const TensorView& tensor, std::size_t first, std::span<float> out) {
+  const auto copy = [&](const auto values) {
+    std::ranges::transform(values.subspan(first, out.size()), out.begin(),
+                           [](auto value) { return to_float(value); });
+  };
+  switch (tensor.dtype) {
+    case DType::kBF16: return copy(tensor.bfloat16_values());
+    case DType::kF16: return copy(tensor.half_values());
+    case DType::kF32:
+      std::ranges::copy(tensor.float_values().subspan(first, out.size()), out.begin());
+      return;
+    default:
+      throw_error(ErrorCode::kCorruptData, tensor.name, "type {}, expected BF16, F16 or F32",
+                  to_string(tensor.dtype));
+  }
+}
+
+WeightMatrix dense_matrix(const TensorView& tensor, std::size_t rows, std::size_t columns) {
+  switch (tensor.dtype) {
+    case DType::kBF16:
+      return MatrixView<const BFloat16>(tensor.bfloat16_values().data(), rows, columns);
+    case DType::kF16: return MatrixView<const Half>(tensor.half_values().data(), rows, columns);
+    case DType::kF32: return MatrixView<const float>(tensor.float_values().data(), rows, columns);
+    default:
+      throw_error(ErrorCode::kCorruptData, tensor.name, "type {}, expected BF16, F16 or F32",
+                  to_string(tensor.dtype));
+  }
+}
+
+// [8192, 1, 4] and [8192, 4] are the same matrix, and so is [1, 4] for the vector [4].
+std::vector<std::size_t> without_ones(std::span<const std::size_t> shape) {
+  std::vector<std::size_t> kept;
+  std::ranges::copy_if(shape, std::back_inserter(kept), [](std::size_t size) { return size != 1; });
+  return kept;
+}
+
+void check_shape(const std::string& name, std::span<const std::size_t> found,
+                 std::span<const std::size_t> expected) {
+  if (without_ones(found) == without_ones(expected)) return;
+  throw_error(ErrorCode::kCorruptData, name, "shape {}, expected {}", shape_text(found),
+              shape_text(expected));
+}
+
+// Where the first NaN or infinity is: "[17, 3]"; empty when there is none.
+std::string non_finite_element(const Weight& weight) {
+  const auto find = [](std::size_t rows, std::size_t columns, auto&& copy_row) {
+    std::vector<float> row(columns);
+    for (std::size_t r = 0; r < rows; ++r) {
+      copy_row(r, std::span<float>(row));
+      const auto bad = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
+      if (bad == row.end()) continue;
+      return fmt::format("element [{}, {}] is {}", r, bad - row.begin(), *bad);
+    }
+    return std::string();
+  };
+  return std::visit(
+      Overloaded{[&](const TensorView& tensor) {
+                   const std::size_t rows = tensor.shape.size() < 2 ? 1 : tensor.shape[0];
+                   const std::size_t columns = rows == 0 ? 0 : tensor.element_count() / rows;
+                   return find(rows, columns, [&](std::size_t r, std::span<float> out) {
+                     copy_floats(tensor, r * columns, out);
+                   });
+                 },
+                 [&](const Lut6Matrix& matrix) {
+                   return find(matrix.shape().rows, matrix.shape().columns,
+                               [&](std::size_t r, std::span<float> out) {
+                                 matrix.dequantize_row(r, out);
+                               });
+                 }},
+      weight);
+}
+
+}  // namespace
+
+WeightMatrix weight_matrix(const Model& model, const std::string& name, std::size_t rows,
+                           std::size_t columns) {
+  const std::array expected{rows, columns};
+  return std::visit(Overloaded{[&](const TensorView& tensor) {
+                                 check_shape(name, tensor.shape, expected);
+                                 return dense_matrix(tensor, rows, columns);
+                               },
+                               [&](const Lut6Matrix& matrix) -> WeightMatrix {
+                                 const std::array found{matrix.shape().rows,
+                                                        matrix.shape().columns};
+                                 check_shape(name, found, expected);
+                                 return matrix;
+                               }},
+                    model.weight(name));
+}
+
+WeightMatrix weight_rows(const WeightMatrix& matrix, std::size_t first, std::size_t count) {
+  return std::visit(Overloaded{[&](const Lut6Matrix& lut6) -> WeightMatrix {
+                                 assert(first == 0 && count == lut6.shape().rows);
+                                 return lut6;
+                               },
+                               [&](const auto& dense) -> WeightMatrix {
+                                 return dense.rows_from(first, count);
+                               }},
+                    matrix);
+}
+
+Linear linear_layer(const Model& model, const std::string& name, std::size_t out_features,
+                    std::size_t in_features, Precision precision) {
+  return Linear(weight_matrix(model, name, out_features, in_features), {}, precision);
+}
+
+std::vector<float> float_values(const Model& model, const std::string& name,
+                                std::span<const std::size_t> shape) {
+  const TensorView& tensor = model.tensor(name);
+  check_shape(name, tensor.shape, shape);
+  std::vector<float> values(tensor.element_count());
+  copy_floats(tensor, 0, values);
+  return values;
+}
+
+std::vector<float> float_vector(const Model& model, const std::string& name, std::size_t size) {
+  return float_values(model, name, std::array{size});
+}
+
+std::vector<float> norm_multiplier(const Model& model, const std::string& name, std::size_t size) {
+  std::vector<float> multiplier = float_vector(model, name, size);
+  for (float& value : multiplier) value += 1.0f;
+  return multiplier;
+}
+
+void copy_weight_row(const WeightMatrix& matrix, std::size_t row, std::span<float> out) {
+  std::visit(Overloaded{[&](const Lut6Matrix& lut6) { lut6.dequantize_row(row, out); },
+                        [&](const MatrixView<const float>& dense) {
+                          std::ranges::copy(dense.row(row), out.begin());
+                        },
+                        [&](const auto& dense) {
+                          std::ranges::transform(dense.row(row), out.begin(),
+                                                 [](auto value) { return to_float(value); });
+                        }},
+             matrix);
+}
+
+std::size_t rows_of(const WeightMatrix& matrix) {
+  return std::visit(Overloaded{[](const Lut6Matrix& lut6) { return lut6.shape().rows; },
+                               [](const auto& dense) { return dense.rows; }},
+                    matrix);
+}
+
+std::size_t columns_of(const WeightMatrix& matrix) {
+  return std::visit(Overloaded{[](const Lut6Matrix& lut6) { return lut6.shape().columns; },
+                               [](const auto& dense) { return dense.columns; }},
+                    matrix);
+}
+
+void check_weights_are_finite(const Model& model,
+                              const std::function<bool(std::string_view)>& selected) {
+  std::vector<std::string> names;
+  for (const auto& [name, weight] : model.weights) {
+    if (selected(name)) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  for (const std::string& name : names) {
+    const std::string element = non_finite_element(model.weight(name));
+    if (!element.empty()) {
+      throw_error(ErrorCode::kCorruptData, name, "{}, expected finite numbers", element);
+    }
+  }
+}
+
+}  // namespace clefkit

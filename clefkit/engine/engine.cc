@@ -1,0 +1,206 @@
+#include "clefkit/engine/engine.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "clefkit/backend/factory.h"
+#include "clefkit/backend/weights.h"
+#include "clefkit/base/error.h"
+#include "clefkit/kernels/elementwise.h"
+
+namespace clefkit {
+namespace {
+
+constexpr char kEmbeddingsName[] = "model.language_model.embed_tokens.weight";
+constexpr char kFinalNormName[] = "model.language_model.norm.weight";
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Precision default_precision(const Model& model) {
+  const bool palettized = std::ranges::any_of(model.weights, [](const auto& named) {
+    return std::holds_alternative<Lut6Matrix>(named.second);
+  });
+  return palettized ? Precision::kHigh : Precision::kExact;
+}
+
+// The values of all options, in the record's order, as rows per question in the request's order.
+std::vector<std::vector<double>> in_request_order(const Record& record,
+                                                  std::span<const float> values) {
+  std::vector<std::vector<double>> rows;
+  std::size_t index = 0;
+  for (const RecordQuestion& question : record.questions) {
+    std::vector<double>& row = rows.emplace_back(question.options.size());
+    for (const RecordOption& option : question.options) row[option.request_index] = values[index++];
+  }
+  return rows;
+}
+
+}  // namespace
+
+Json response_to_json(const Response& response) {
+  Json usage = Json::object({{"input_tokens", std::uint64_t{response.input_tokens}},
+                             {"output_tokens", 0}});
+  if (response.reused_tokens > 0) {
+    usage.set("x_reused_tokens", std::uint64_t{response.reused_tokens});
+  }
+  if (response.dropped_state_tokens > 0) {
+    usage.set("x_dropped_state_tokens", std::uint64_t{response.dropped_state_tokens});
+  }
+  return Json::object(
+      {{"model", response.model}, {"answers", response.answers}, {"usage", std::move(usage)}});
+}
+
+std::vector<TokenSpan> chunk_schedule(const Record& record, std::size_t chunk_tokens) {
+  assert(chunk_tokens > 0);
+  std::vector<TokenSpan> chunks;
+  std::size_t begin = 0;
+  for (const std::size_t stop : {record.state.end, record.input_ids.size()}) {
+    while (begin < stop) {
+      const std::size_t end = std::min(stop, begin + chunk_tokens);
+      chunks.push_back({begin, end});
+      begin = end;
+    }
+  }
+  return chunks;
+}
+
+Engine::Engine(Model model, const EngineOptions& options)
+    : model_(std::move(model)),
+      executor_(options.threads),
+      tokenizer_(model_.tokenizer_json, "tokenizer.json", options.pretokenizer),
+      precision_(options.precision.value_or(default_precision(model_))),
+      backend_(make_backend(options.backend, model_, precision_)),
+      chunk_tokens_(options.chunk_tokens != 0 ? options.chunk_tokens : backend_->chunk_tokens()),
+      embeddings_(weight_matrix(model_, kEmbeddingsName, model_.config.text.vocab_size,
+                                model_.config.text.hidden_size)),
+      final_norm_(norm_multiplier(model_, kFinalNormName, model_.config.text.hidden_size)),
+      head_(model_) {}
+
+Record Engine::encode(const Request& request, const RecordLimits& limits) const {
+  if (!request.images.empty() || !request.videos.empty()) {
+    throw Error(ErrorCode::kUnsupported, request.images.empty() ? "videos" : "images",
+                "pictures and videos are not available in this build, expected a text request");
+  }
+  Record record = encode_record(tokenizer_, request, {}, limits);
+  const auto vocab_size = static_cast<std::int32_t>(model_.config.text.vocab_size);
+  for (const std::int32_t id : record.input_ids) {
+    if (id < 0 || id >= vocab_size) {
+      throw_error(ErrorCode::kCorruptData, "tokenizer.json", "token id {}, expected below {}", id,
+                  vocab_size);
+    }
+  }
+  return record;
+}
+
+void Engine::embed(const Record& record, const TokenSpan& chunk, MatrixView<float> hidden) const {
+  for (std::size_t i = 0; i < hidden.rows; ++i) {
+    const auto id = static_cast<std::size_t>(record.input_ids[chunk.begin + i]);
+    const std::span<float> row = hidden.row(i);
+    copy_weight_row(embeddings_, id, row);
+    if (!has_non_finite(row)) continue;
+    const auto bad = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
+    throw_error(ErrorCode::kCorruptData, kEmbeddingsName,
+                "element [{}, {}] is {}, expected finite numbers", id, bad - row.begin(), *bad);
+  }
+}
+
+Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRecorder* trace) {
+  const ComputeContext context{executor_, options.cancel};
+  const std::size_t tokens = record.input_ids.size();
+  const std::vector<TokenSpan> chunks = chunk_schedule(record, chunk_tokens_);
+  Run run;
+  const Stopwatch prefill;
+  HeadInput head_input = head_.begin(record);
+  // The cache of the sequence is the largest thing here: it is gone before the head needs memory.
+  {
+    const std::unique_ptr<SequenceState> sequence = backend_->new_sequence(tokens);
+    FloatMatrix buffer(std::min(tokens, chunk_tokens_), model_.config.text.hidden_size);
+    for (const TokenSpan& chunk : chunks) {
+      const std::size_t count = chunk.end - chunk.begin;
+      const MatrixView<float> hidden = buffer.view().rows_from(0, count);
+      const auto positions = [&](const std::vector<std::int32_t>& all) {
+        return std::span(all).subspan(chunk.begin, count);
+      };
+      LayerObserver observer;
+      if (trace != nullptr) {
+        observer = [&](std::size_t layer, MatrixView<const float> output) {
+          trace->add_rows(fmt::format("layers.{}.output", layer), tokens, chunk.begin, output);
+        };
+      }
+
+      embed(record, chunk, hidden);
+      if (trace != nullptr) trace->add_rows("embeddings", tokens, chunk.begin, hidden);
+      backend_->prefill(context, *sequence,
+                        {.hidden = hidden,
+                         .temporal = positions(record.temporal),
+                         .height = positions(record.height),
+                         .width = positions(record.width)},
+                        observer);
+      rms_norm(context, hidden, final_norm_, model_.config.text.rms_norm_eps, hidden);
+      if (trace != nullptr) trace->add_rows("final_norm", tokens, chunk.begin, hidden);
+      head_.read(context, record, hidden, head_input);
+      if (options.progress) options.progress(chunk.end, tokens);
+    }
+  }
+  run.prefill_seconds = prefill.seconds();
+
+  const Stopwatch head;
+  if (trace != nullptr) trace->add("head.memory", head_input.memory.view());
+  run.decision = head_.decide(context, record, std::move(head_input));
+  run.head_seconds = head.seconds();
+  return run;
+}
+
+Response Engine::ask(const Request& request, const AskOptions& options) {
+  const Stopwatch encoding;
+  const Record record = encode(request, options.limits);
+  const double encode_seconds = encoding.seconds();
+  const Run result = run(record, options, nullptr);
+
+  Response response;
+  response.model = request.model.value_or(model_.name);
+  response.probabilities = in_request_order(record, result.decision.probabilities);
+  response.answers = answers_to_json(request.questions, response.probabilities, options.answers);
+  response.input_tokens = record.input_ids.size();
+  response.dropped_state_tokens = record.dropped_state_tokens;
+  response.encode_seconds = encode_seconds;
+  response.prefill_seconds = result.prefill_seconds;
+  response.head_seconds = result.head_seconds;
+  return response;
+}
+
+Trace Engine::trace(const Request& request, const AskOptions& options,
+                    const std::string& name_prefix) {
+  const Record record = encode(request, options.limits);
+  const std::size_t tokens = record.input_ids.size();
+  TraceRecorder recorder(name_prefix);
+  const Run result = run(record, options, &recorder);
+
+  recorder.add("input_ids", {tokens},
+               std::vector<std::int64_t>(record.input_ids.begin(), record.input_ids.end()));
+  std::vector<std::int64_t> positions;
+  for (const auto* axis : {&record.temporal, &record.height, &record.width}) {
+    positions.insert(positions.end(), axis->begin(), axis->end());
+  }
+  recorder.add("position_ids", {3, tokens}, std::move(positions));
+  recorder.add("head.evidence", result.decision.evidence.view());
+  recorder.add("head.fields", result.decision.fields.view());
+  recorder.add("head.logits", {result.decision.logits.size()}, result.decision.logits);
+  recorder.add("head.probabilities", {result.decision.probabilities.size()},
+               result.decision.probabilities);
+  return std::move(recorder).take();
+}
+
+}  // namespace clefkit
