@@ -12,8 +12,8 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const Model& model,
     throw_error(ErrorCode::kUnsupported, "backend", "{} is not in this build, expected auto or cpu",
                 name);
   }
-  throw_error(ErrorCode::kInvalidArgument, "backend",
-              "{}, expected auto, cpu, ane or simulator", name);
+  throw_error(ErrorCode::kInvalidArgument, "backend", "{}, expected auto, cpu, ane or simulator",
+              name);
 }
 
 }  // namespace clefkit

@@ -23,8 +23,10 @@ void copy_floats(const TensorView& tensor, std::size_t first, std::span<float> o
                            [](auto value) { return to_float(value); });
   };
   switch (tensor.dtype) {
-    case DType::kBF16: return copy(tensor.bfloat16_values());
-    case DType::kF16: return copy(tensor.half_values());
+    case DType::kBF16:
+      return copy(tensor.bfloat16_values());
+    case DType::kF16:
+      return copy(tensor.half_values());
     case DType::kF32:
       std::ranges::copy(tensor.float_values().subspan(first, out.size()), out.begin());
       return;
@@ -38,8 +40,10 @@ WeightMatrix dense_matrix(const TensorView& tensor, std::size_t rows, std::size_
   switch (tensor.dtype) {
     case DType::kBF16:
       return MatrixView<const BFloat16>(tensor.bfloat16_values().data(), rows, columns);
-    case DType::kF16: return MatrixView<const Half>(tensor.half_values().data(), rows, columns);
-    case DType::kF32: return MatrixView<const float>(tensor.float_values().data(), rows, columns);
+    case DType::kF16:
+      return MatrixView<const Half>(tensor.half_values().data(), rows, columns);
+    case DType::kF32:
+      return MatrixView<const float>(tensor.float_values().data(), rows, columns);
     default:
       throw_error(ErrorCode::kCorruptData, tensor.name, "type {}, expected BF16, F16 or F32",
                   to_string(tensor.dtype));
@@ -81,10 +85,9 @@ std::string non_finite_element(const Weight& weight) {
                    });
                  },
                  [&](const Lut6Matrix& matrix) {
-                   return find(matrix.shape().rows, matrix.shape().columns,
-                               [&](std::size_t r, std::span<float> out) {
-                                 matrix.dequantize_row(r, out);
-                               });
+                   return find(
+                       matrix.shape().rows, matrix.shape().columns,
+                       [&](std::size_t r, std::span<float> out) { matrix.dequantize_row(r, out); });
                  }},
       weight);
 }
@@ -94,28 +97,27 @@ std::string non_finite_element(const Weight& weight) {
 WeightMatrix weight_matrix(const Model& model, const std::string& name, std::size_t rows,
                            std::size_t columns) {
   const std::array expected{rows, columns};
-  return std::visit(Overloaded{[&](const TensorView& tensor) {
-                                 check_shape(name, tensor.shape, expected);
-                                 return dense_matrix(tensor, rows, columns);
-                               },
-                               [&](const Lut6Matrix& matrix) -> WeightMatrix {
-                                 const std::array found{matrix.shape().rows,
-                                                        matrix.shape().columns};
-                                 check_shape(name, found, expected);
-                                 return matrix;
-                               }},
-                    model.weight(name));
+  return std::visit(
+      Overloaded{[&](const TensorView& tensor) {
+                   check_shape(name, tensor.shape, expected);
+                   return dense_matrix(tensor, rows, columns);
+                 },
+                 [&](const Lut6Matrix& matrix) -> WeightMatrix {
+                   const std::array found{matrix.shape().rows, matrix.shape().columns};
+                   check_shape(name, found, expected);
+                   return matrix;
+                 }},
+      model.weight(name));
 }
 
 WeightMatrix weight_rows(const WeightMatrix& matrix, std::size_t first, std::size_t count) {
-  return std::visit(Overloaded{[&](const Lut6Matrix& lut6) -> WeightMatrix {
-                                 assert(first == 0 && count == lut6.shape().rows);
-                                 return lut6;
-                               },
-                               [&](const auto& dense) -> WeightMatrix {
-                                 return dense.rows_from(first, count);
-                               }},
-                    matrix);
+  return std::visit(
+      Overloaded{[&](const Lut6Matrix& lut6) -> WeightMatrix {
+                   assert(first == 0 && count == lut6.shape().rows);
+                   return lut6;
+                 },
+                 [&](const auto& dense) -> WeightMatrix { return dense.rows_from(first, count); }},
+      matrix);
 }
 
 Linear linear_layer(const Model& model, const std::string& name, std::size_t out_features,

@@ -237,8 +237,7 @@ FloatMatrix DecisionHead::route_evidence(const ComputeContext& context, const Re
         project_memory(context, layer.attention, &layer.memory_norm, input.memory);
     add(context, r.view(),
         layer.attention.attend(context, layer.query_norm(context, r), keys_values).view());
-    add(context, r.view(),
-        layer.feedforward(context, layer.feedforward_norm(context, r)).view());
+    add(context, r.view(), layer.feedforward(context, layer.feedforward_norm(context, r)).view());
   }
   return r;
 }
@@ -310,18 +309,18 @@ std::vector<float> DecisionHead::score_options(const ComputeContext& context, co
       feature[2 * width_ + i] = field[i] * option[i];
       feature[3 * width_ + i] = std::abs(field[i] - option[i]);
     }
-    cosine[o] = dot(field, option) / (std::max(norm(field), kMinCosineNorm) *
-                                      std::max(norm(option), kMinCosineNorm));
-    prior[o] = dot(lexical.row(o), asked.row(q)) /
-               (std::max(norm(lexical.row(o)), kMinLexicalNorm) *
-                std::max(norm(asked.row(q)), kMinLexicalNorm));
+    cosine[o] = dot(field, option) /
+                (std::max(norm(field), kMinCosineNorm) * std::max(norm(option), kMinCosineNorm));
+    prior[o] =
+        dot(lexical.row(o), asked.row(q)) / (std::max(norm(lexical.row(o)), kMinLexicalNorm) *
+                                             std::max(norm(asked.row(q)), kMinLexicalNorm));
   });
   const FloatMatrix residual = residual_scorer_(context, features);
 
   std::vector<float> logits(evidence.rows());
   for (std::size_t o = 0; o < logits.size(); ++o) {
-    logits[o] = prior_scale_ * prior[o] +
-                residual_gate_ * (joint_scale_ * cosine[o] + residual.row(o)[0]);
+    logits[o] =
+        prior_scale_ * prior[o] + residual_gate_ * (joint_scale_ * cosine[o] + residual.row(o)[0]);
   }
   return logits;
 }

@@ -18,11 +18,11 @@ namespace clefkit {
 // All that the head keeps of a record's final hidden states: they pass by once, block by block, and
 // are never stored as a whole.
 struct HeadInput {
-  std::size_t tokens = 0;        // Read so far.
-  FloatMatrix memory;            // M, [tokens of the record, width]
-  FloatMatrix question_means;    // Q, [questions, hidden_size]; sums until all tokens are read
-  FloatMatrix option_means;      // C, [options, hidden_size]; options of all questions in order
-  std::vector<float> last_token; // [hidden_size]
+  std::size_t tokens = 0;         // Read so far.
+  FloatMatrix memory;             // M, [tokens of the record, width]
+  FloatMatrix question_means;     // Q, [questions, hidden_size]; sums until all tokens are read
+  FloatMatrix option_means;       // C, [options, hidden_size]; options of all questions in order
+  std::vector<float> last_token;  // [hidden_size]
 };
 
 struct Decision {

@@ -50,8 +50,8 @@ std::vector<std::vector<double>> in_request_order(const Record& record,
 }  // namespace
 
 Json response_to_json(const Response& response) {
-  Json usage = Json::object({{"input_tokens", std::uint64_t{response.input_tokens}},
-                             {"output_tokens", 0}});
+  Json usage =
+      Json::object({{"input_tokens", std::uint64_t{response.input_tokens}}, {"output_tokens", 0}});
   if (response.reused_tokens > 0) {
     usage.set("x_reused_tokens", std::uint64_t{response.reused_tokens});
   }

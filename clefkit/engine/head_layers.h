@@ -21,8 +21,7 @@ class HeadLayerNorm {
  public:
   HeadLayerNorm(const Model& model, const std::string& name, std::size_t width);
   // `out` may be `x`.
-  void apply(const ComputeContext& context, MatrixView<const float> x,
-             MatrixView<float> out) const;
+  void apply(const ComputeContext& context, MatrixView<const float> x, MatrixView<float> out) const;
   FloatMatrix operator()(const ComputeContext& context, const FloatMatrix& x) const;
 
  private:

@@ -13,7 +13,7 @@ namespace clefkit::cpu {
 // What a linear attention layer keeps: the last inputs of its convolution, and the matrix that the
 // delta rule updates. Both start as zeros.
 struct LinearAttentionState {
-  std::vector<float> conv_state;       // [linear_conv_kernel_dim − 1, conv_channels], oldest first
+  std::vector<float> conv_state;  // [linear_conv_kernel_dim − 1, conv_channels], oldest first
   std::vector<float> recurrent_state;  // [value heads, key_head_dim, value_head_dim]
 };
 

@@ -81,8 +81,8 @@ void LinearAttentionLayer::forward(const ComputeContext& context, MatrixView<con
 
   // The convolution's input is used up, and at least as large as what comes out of the rule.
   const MatrixView<float> read(mixed.data, tokens, value_dim);
-  delta_rule(context, shape_, {.q = q, .k = k, .v = v, .beta = beta, .g = g},
-             state.recurrent_state, read);
+  delta_rule(context, shape_, {.q = q, .k = k, .v = v, .beta = beta, .g = g}, state.recurrent_state,
+             read);
 
   const MatrixView<float> heads(read.data, tokens * shape_.value_heads, shape_.value_head_dim);
   rms_norm(context, heads, norm_weight_, norm_eps_, heads);
