@@ -1,0 +1,205 @@
+#include "clefkit/cli/flags.h"
+
+#include <map>
+
+#include "clefkit/cli/output.h"
+#include "clefkit/cli/question_flags.h"
+#include "clefkit/questions/request.h"
+
+namespace clefkit::cli {
+namespace {
+
+// A state's repeated key keeps the last value, as in the reference.
+Json parse_state(std::string_view text, const std::string& where) {
+  return parse_json(text, where,
+                    {.bytes = kInputLimitBytes,
+                     .duplicates = DuplicateKeys::kLastWins,
+                     .error = ErrorCode::kInvalidArgument});
+}
+
+}  // namespace
+
+void ModelFlags::add_to(CLI::App& app) {
+  app.add_option("-m,--model", model, "Directory of a checkpoint or bundle")->envname("CLEFKIT_MODEL");
+  app.add_option("--pretokenizer", pretokenizer,
+                 "Pattern that cuts text before BPE: a (as trained, the file's own) or b (newer "
+                 "transformers); they differ at combining marks")
+      ->check(CLI::IsMember({"a", "b"}));
+}
+
+const std::string& ModelFlags::directory() const {
+  if (model.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "--model",
+                "none given, expected -m DIRECTORY or the variable CLEFKIT_MODEL");
+  }
+  return model;
+}
+
+Pretokenizer ModelFlags::pretokenizer_choice() const {
+  if (pretokenizer == "a") return Pretokenizer::kPatternA;
+  if (pretokenizer == "b") return Pretokenizer::kPatternB;
+  return Pretokenizer::kFile;
+}
+
+void EngineFlags::add_to(CLI::App& app) {
+  app.add_option("--backend", backend, "What computes")
+      ->check(CLI::IsMember({"auto", "cpu"}))
+      ->capture_default_str();
+  app.add_option("--threads", threads, "Number of threads (default: all processors)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1024}));
+  app.add_option("--precision", precision,
+                 "exact: float32 arithmetic (a checkpoint's default); high: 16-bit integer kernels "
+                 "(a bundle's default); fast: 8-bit ones")
+      ->check(CLI::IsMember({"exact", "high", "fast"}));
+  app.add_option("--chunk", chunk_tokens, "Tokens a prefill step (default: the backend's choice)")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
+}
+
+EngineOptions EngineFlags::options(const ModelFlags& model) const {
+  static const std::map<std::string, Precision> kPrecisions{
+      {"exact", Precision::kExact}, {"high", Precision::kHigh}, {"fast", Precision::kFast}};
+  EngineOptions options;
+  options.threads = threads;
+  options.backend = backend;
+  options.chunk_tokens = chunk_tokens;
+  options.pretokenizer = model.pretokenizer_choice();
+  if (!precision.empty()) options.precision = kPrecisions.at(precision);
+  return options;
+}
+
+void LimitFlags::add_to(CLI::App& app) {
+  app.add_option("--max-tokens", max_tokens, "Longest record, prompt and questions included")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  app.add_flag("--truncate", truncate,
+               "Cut the end of a state that does not fit (by default that is an error); the answer "
+               "then says how many tokens were dropped");
+}
+
+RecordLimits LimitFlags::limits() const {
+  RecordLimits limits;
+  limits.max_tokens = max_tokens;
+  limits.overflow = truncate ? RecordLimits::Overflow::kTruncate : RecordLimits::Overflow::kRefuse;
+  return limits;
+}
+
+void AnswerFlags::add_to(CLI::App& app) {
+  app.add_option("--confidence", confidence,
+                 "How a choice's or score's confidence is computed: typesafe, top (largest "
+                 "probability), purity or entropy")
+      ->check(CLI::IsMember({"typesafe", "top", "purity", "entropy"}))
+      ->capture_default_str();
+  app.add_option("--round", round_digits, "Round every number to N decimals")
+      ->check(CLI::Range(0, 15));
+}
+
+AnswerOptions AnswerFlags::options() const {
+  static const std::map<std::string, ConfidenceRule> kRules{{"typesafe", ConfidenceRule::kTypesafe},
+                                                            {"top", ConfidenceRule::kTop},
+                                                            {"purity", ConfidenceRule::kPurity},
+                                                            {"entropy", ConfidenceRule::kEntropy}};
+  return {.confidence = kRules.at(confidence), .round_digits = round_digits};
+}
+
+void RequestFlags::add_questions_to(CLI::App& app) {
+  app_ = &app;
+  app.add_option("--questions", questions_path,
+                 "JSON file of questions: {\"id\": {\"type\": \"noul|choice|score\", "
+                 "\"instructions\": …, \"criteria\": …}}");
+  noul_ = app.add_option("--noul", nouls_, "Yes/no question: \"ID=INSTRUCTIONS\"");
+  choice_ = app.add_option("--choice", choices_,
+                           "Choice: \"ID=OPTION,OPTION,…\" or \"ID: INSTRUCTIONS=OPTION: "
+                           "DESCRIPTION|OPTION|…\"");
+  score_ = app.add_option("--score", scores_,
+                          "Score, lowest level first: \"ID=LEVEL,LEVEL,…\" or \"ID: "
+                          "INSTRUCTIONS=LEVEL|LEVEL|…\"");
+  for (CLI::Option* option : {noul_, choice_, score_}) option->allow_extra_args(false);
+}
+
+void RequestFlags::add_to(CLI::App& app) {
+  auto* const request = app.add_option("--request", request_path,
+                                       "JSON file of a whole System One body, or - for standard input");
+  auto* const text = app.add_option("--state", state, "The state, a text (- for standard input)");
+  auto* const file = app.add_option("--state-file", state_path, "The state, a file of text");
+  auto* const json = app.add_option("--state-json", state_json,
+                                    "The state, JSON; @FILE reads it from a file");
+  for (auto* option : {request, text, file, json}) {
+    for (auto* other : {request, text, file, json}) {
+      if (option != other) option->excludes(other);
+    }
+  }
+  add_questions_to(app);
+  for (auto* option : {noul_, choice_, score_}) request->excludes(option);
+}
+
+Json RequestFlags::state_value() const {
+  if (state) return *state == "-" ? Json(read_stdin(kInputLimitBytes)) : Json(*state);
+  if (!state_path.empty()) return read_input(state_path, kInputLimitBytes);
+  if (state_json) {
+    if (*state_json == "-") return parse_state(read_stdin(kInputLimitBytes), "standard input");
+    if (state_json->starts_with('@')) {
+      const std::string path = state_json->substr(1);
+      return parse_state(read_input(path, kInputLimitBytes), path);
+    }
+    return parse_state(*state_json, "--state-json");
+  }
+  if (stdin_is_terminal()) {
+    throw Error(ErrorCode::kInvalidArgument, "--state",
+                "no state given, expected --state, --state-file, --state-json, --request or text on "
+                "standard input");
+  }
+  return read_stdin(kInputLimitBytes);
+}
+
+Json RequestFlags::questions() const {
+  Json all = Json::object();
+  const auto add = [&](Json::Member member) {
+    if (all.find(member.first) != nullptr) {
+      throw_error(ErrorCode::kInvalidArgument, "questions." + member.first,
+                  "asked twice, expected each id once");
+    }
+    all.members().push_back(std::move(member));
+  };
+  if (!questions_path.empty()) {
+    Json file = parse_json(read_input(questions_path, kInputLimitBytes), questions_path,
+                           {.error = ErrorCode::kInvalidArgument});
+    if (!file.is_object()) {
+      throw_error(ErrorCode::kInvalidArgument, questions_path,
+                  "found {}, expected an object of questions by id", file.kind_name());
+    }
+    // A whole request is taken for its questions.
+    const Json* const inner = file.find("questions");
+    const bool is_request = inner != nullptr && inner->is_object() && inner->find("type") == nullptr;
+    Json::Object members = is_request ? inner->members() : file.members();
+    for (Json::Member& member : members) add(std::move(member));
+  }
+  // Questions keep the order in which their flags stand.
+  std::map<const CLI::Option*, std::size_t> seen;
+  for (const CLI::Option* option : app_->parse_order()) {
+    if (option == noul_) add(parse_noul_flag(nouls_.at(seen[option]++)));
+    if (option == choice_) add(parse_choice_flag(choices_.at(seen[option]++)));
+    if (option == score_) add(parse_score_flag(scores_.at(seen[option]++)));
+  }
+  if (all.members().empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "questions",
+                "none given, expected --questions, --noul, --choice, --score or --request");
+  }
+  return all;
+}
+
+Request RequestFlags::request() const {
+  if (!request_path.empty()) {
+    const std::string where = request_path == "-" ? "standard input" : request_path;
+    return parse_request(read_input(request_path, kInputLimitBytes), where);
+  }
+  // Questions first: a mistake in them should not wait for standard input.
+  Json asked = questions();
+  return request_from_json(Json::object({{"state", state_value()}, {"questions", std::move(asked)}}));
+}
+
+Request RequestFlags::request_with_state(Json value) const {
+  return request_from_json(
+      Json::object({{"state", std::move(value)}, {"questions", questions()}}));
+}
+
+}  // namespace clefkit::cli

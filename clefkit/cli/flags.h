@@ -1,0 +1,82 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clefkit/base/json.h"
+#include "clefkit/engine/engine.h"
+
+namespace clefkit::cli {
+
+inline constexpr std::uint64_t kInputLimitBytes = std::uint64_t{256} << 20;
+
+// -m, and how its texts are tokenized.
+struct ModelFlags {
+  std::string model;
+  std::string pretokenizer;
+
+  void add_to(CLI::App& app);
+  // Throws Error(kInvalidArgument) when no model was named.
+  const std::string& directory() const;
+  Pretokenizer pretokenizer_choice() const;
+};
+
+// How the engine computes: --backend, --threads, --precision, --chunk.
+struct EngineFlags {
+  std::string backend = "auto";
+  std::size_t threads = 0;
+  std::string precision;
+  std::size_t chunk_tokens = 0;
+
+  void add_to(CLI::App& app);
+  EngineOptions options(const ModelFlags& model) const;
+};
+
+// How long a record may be: --max-tokens, --truncate.
+struct LimitFlags {
+  std::size_t max_tokens = 16384;
+  bool truncate = false;
+
+  void add_to(CLI::App& app);
+  RecordLimits limits() const;
+};
+
+// How answers are expressed: --confidence, --round.
+struct AnswerFlags {
+  std::string confidence = "typesafe";
+  std::optional<int> round_digits;
+
+  void add_to(CLI::App& app);
+  AnswerOptions options() const;
+};
+
+// What is asked: a whole body by --request, or the same thing built from flags.
+struct RequestFlags {
+  std::string request_path;
+  std::optional<std::string> state, state_json;
+  std::string state_path, questions_path;
+
+  void add_to(CLI::App& app);
+  // The questions alone, for many states.
+  void add_questions_to(CLI::App& app);
+
+  // The request. Reads standard input for the state when nothing else names one.
+  Request request() const;
+  // The same with this state in place of the flags'.
+  Request request_with_state(Json state) const;
+
+ private:
+  Json questions() const;
+  Json state_value() const;
+
+  CLI::App* app_ = nullptr;
+  CLI::Option* noul_ = nullptr;
+  CLI::Option* choice_ = nullptr;
+  CLI::Option* score_ = nullptr;
+  std::vector<std::string> nouls_, choices_, scores_;
+};
+
+}  // namespace clefkit::cli
