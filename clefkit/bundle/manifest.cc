@@ -1,0 +1,275 @@
+#include "clefkit/bundle/manifest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "clefkit/base/error.h"
+
+namespace clefkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Reads members of one object; every message names the key's path.
+class Reader {
+ public:
+  Reader(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
+    if (!object.is_object()) fail(where_, object, "an object");
+  }
+
+  std::string text(const char* key) const {
+    const Json& value = member(key);
+    if (!value.is_string()) fail(path(key), value, "a string");
+    return value.string();
+  }
+
+  std::string optional_text(const char* key) const {
+    const Json* const value = object_.find(key);
+    return value == nullptr || value->is_null() ? std::string() : text(key);
+  }
+
+  std::uint64_t integer(const char* key) const {
+    const auto value = member(key).as_uint64();
+    // Sizes and offsets are later added and multiplied; this leaves room for that.
+    if (!value || *value > (std::uint64_t{1} << 53)) {
+      fail(path(key), member(key), "a whole number up to 2^53");
+    }
+    return *value;
+  }
+
+  double number(const char* key) const {
+    const auto value = member(key).as_double();
+    if (!value || !std::isfinite(*value)) fail(path(key), member(key), "a finite number");
+    return *value;
+  }
+
+  bool boolean_or(const char* key, bool otherwise) const {
+    const Json* const value = object_.find(key);
+    if (value == nullptr) return otherwise;
+    if (!value->is_bool()) fail(path(key), *value, "true or false");
+    return value->boolean();
+  }
+
+  Reader object(const char* key) const { return {member(key), path(key)}; }
+
+  template <typename Body>
+  void each(const char* key, Body&& body) const {
+    const Json& value = member(key);
+    if (!value.is_array()) fail(path(key), value, "an array");
+    for (std::size_t i = 0; i < value.items().size(); ++i) {
+      body(value.items()[i], fmt::format("{}[{}]", path(key), i));
+    }
+  }
+
+  std::string path(const char* key) const { return where_ + "." + key; }
+
+  [[noreturn]] static void fail(std::string where, const Json& found, std::string_view expected) {
+    const std::string shown = found.is_string() || found.is_number()
+                                  ? to_string(found).substr(0, 60)
+                                  : std::string(found.kind_name());
+    throw_error(ErrorCode::kCorruptData, std::move(where), "found {}, expected {}", shown,
+                expected);
+  }
+
+ private:
+  const Json& member(const char* key) const {
+    const Json* const value = object_.find(key);
+    if (value == nullptr) {
+      throw_error(ErrorCode::kCorruptData, where_, "has no \"{}\", which a manifest needs", key);
+    }
+    return *value;
+  }
+
+  const Json& object_;
+  std::string where_;
+};
+
+void check_path(const std::string& path, const std::string& where) {
+  const fs::path parsed(path);
+  const bool climbs =
+      std::ranges::any_of(parsed, [](const fs::path& part) { return part == ".."; });
+  if (path.empty() || parsed.is_absolute() || climbs || path.find('\\') != std::string::npos ||
+      path.find('\0') != std::string::npos) {
+    throw_error(ErrorCode::kCorruptData, where,
+                "the path {} leaves the bundle, expected a relative path without \"..\"",
+                to_string(Json(path)));
+  }
+}
+
+FileRecord read_file_record(const Json& item, const std::string& where) {
+  const Reader reader(item, where);
+  FileRecord file{reader.text("path"), reader.integer("bytes"), reader.text("sha256")};
+  check_path(file.path, where + ".path");
+  const bool is_hex = file.sha256.size() == 64 &&
+                      file.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!is_hex)
+    Reader::fail(where + ".sha256", Json(file.sha256), "64 lower-case hexadecimal digits");
+  return file;
+}
+
+BlobWeight read_weight(const Json& item, const std::string& where) {
+  const Reader reader(item, where);
+  BlobWeight weight;
+  weight.name = reader.text("name");
+  weight.blob = reader.text("blob");
+  check_path(weight.blob, where + ".blob");
+  const std::string kind = reader.text("kind");
+  if (kind != "lut6" && kind != "fp16") Reader::fail(where + ".kind", Json(kind), "lut6 or fp16");
+  weight.kind = kind == "lut6" ? BlobWeight::Kind::kLut6 : BlobWeight::Kind::kFp16;
+  weight.offset = reader.integer("offset");
+  if (weight.kind == BlobWeight::Kind::kLut6)
+    weight.palette_offset = reader.integer("palette_offset");
+  reader.each("shape", [&](const Json& size, const std::string& place) {
+    const auto value = size.as_uint64();
+    if (!value || *value == 0 || *value > std::numeric_limits<std::uint32_t>::max()) {
+      Reader::fail(place, size, "a size of at least 1");
+    }
+    weight.shape.push_back(static_cast<std::size_t>(*value));
+  });
+  return weight;
+}
+
+Json files_to_json(const std::vector<FileRecord>& files) {
+  Json array = Json::array();
+  for (const FileRecord& file : files) {
+    array.push_back(
+        Json::object({{"path", file.path}, {"bytes", file.bytes}, {"sha256", file.sha256}}));
+  }
+  return array;
+}
+
+Json quantization_to_json(const Manifest& manifest) {
+  Json tensors = Json::array();
+  for (const PalettizedTensor& tensor : manifest.palettized) {
+    tensors.push_back(Json::object({{"name", tensor.name},
+                                    {"rows", static_cast<std::uint64_t>(tensor.rows)},
+                                    {"columns", static_cast<std::uint64_t>(tensor.columns)},
+                                    {"relative_rmse", tensor.relative_rmse},
+                                    {"max_abs_error", tensor.max_abs_error}}));
+  }
+  Json kept = Json::array();
+  for (const KeptTensor& tensor : manifest.kept) {
+    kept.push_back(Json::object(
+        {{"name", tensor.name}, {"stored", tensor.stored}, {"reason", tensor.reason}}));
+  }
+  return Json::object({{"kind", "lut6"},
+                       {"bits", 6},
+                       {"group_channels", 16},
+                       {"palette", manifest.palette},
+                       {"rounds", manifest.rounds},
+                       {"min_weights", manifest.min_weights},
+                       {"tensors", std::move(tensors)},
+                       {"kept", std::move(kept)}});
+}
+
+Json weights_to_json(const std::vector<BlobWeight>& weights) {
+  Json array = Json::array();
+  for (const BlobWeight& weight : weights) {
+    const bool is_lut6 = weight.kind == BlobWeight::Kind::kLut6;
+    Json shape = Json::array();
+    for (const std::size_t size : weight.shape) shape.push_back(static_cast<std::uint64_t>(size));
+    Json item = Json::object({{"name", weight.name},
+                              {"blob", weight.blob},
+                              {"kind", is_lut6 ? "lut6" : "fp16"},
+                              {"shape", std::move(shape)},
+                              {"offset", weight.offset}});
+    if (is_lut6) item.set("palette_offset", weight.palette_offset);
+    array.push_back(std::move(item));
+  }
+  return array;
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+}  // namespace
+
+Json manifest_to_json(const Manifest& manifest) {
+  return Json::object(
+      {{"format", "clefkit-bundle"},
+       {"format_version", kBundleFormatVersion},
+       {"producer", Json::object({{"name", "clefkit"}, {"version", manifest.producer_version}})},
+       {"source", Json::object({{"repository", text_or_null(manifest.repository)},
+                                {"revision", text_or_null(manifest.revision)},
+                                {"files", files_to_json(manifest.source_files)}})},
+       {"license", manifest.license},
+       {"text_only", manifest.text_only},
+       {"plan", manifest.plan},
+       {"quantization", quantization_to_json(manifest)},
+       {"weights", weights_to_json(manifest.weights)},
+       {"files", files_to_json(manifest.files)}});
+}
+
+Manifest parse_manifest(std::string_view text, const std::string& where) {
+  const Json json = parse_json(text, where, {.bytes = std::size_t{64} << 20, .depth = 16});
+  const Reader root(json, where);
+  if (const std::string format = root.text("format"); format != "clefkit-bundle") {
+    Reader::fail(root.path("format"), Json(format), "\"clefkit-bundle\"");
+  }
+  if (const std::uint64_t version = root.integer("format_version");
+      version != kBundleFormatVersion) {
+    throw_error(ErrorCode::kCorruptData, root.path("format_version"),
+                "the bundle has format version {}, this clefkit reads version {}{}", version,
+                kBundleFormatVersion,
+                version > kBundleFormatVersion ? "; a newer clefkit is needed" : "");
+  }
+  Manifest manifest;
+  manifest.producer_version = root.object("producer").text("version");
+  const Reader source = root.object("source");
+  manifest.repository = source.optional_text("repository");
+  manifest.revision = source.optional_text("revision");
+  source.each("files", [&](const Json& item, const std::string& place) {
+    manifest.source_files.push_back(read_file_record(item, place));
+  });
+  manifest.license = root.text("license");
+  manifest.text_only = root.boolean_or("text_only", false);
+  manifest.plan = root.optional_text("plan");
+  const Reader quantization = root.object("quantization");
+  if (const std::string kind = quantization.text("kind"); kind != "lut6") {
+    Reader::fail(quantization.path("kind"), Json(kind), "lut6");
+  }
+  manifest.palette = quantization.text("palette");
+  manifest.rounds = quantization.integer("rounds");
+  manifest.min_weights = quantization.integer("min_weights");
+  quantization.each("tensors", [&](const Json& item, const std::string& place) {
+    const Reader reader(item, place);
+    manifest.palettized.push_back({reader.text("name"),
+                                   static_cast<std::size_t>(reader.integer("rows")),
+                                   static_cast<std::size_t>(reader.integer("columns")),
+                                   reader.number("relative_rmse"), reader.number("max_abs_error")});
+  });
+  quantization.each("kept", [&](const Json& item, const std::string& place) {
+    const Reader reader(item, place);
+    manifest.kept.push_back({reader.text("name"), reader.text("stored"), reader.text("reason")});
+  });
+  root.each("weights", [&](const Json& item, const std::string& place) {
+    manifest.weights.push_back(read_weight(item, place));
+  });
+  root.each("files", [&](const Json& item, const std::string& place) {
+    manifest.files.push_back(read_file_record(item, place));
+  });
+  return manifest;
+}
+
+fs::path bundle_path(const fs::path& bundle, const std::string& path) {
+  const std::string where = (bundle / kManifestFile).string();
+  check_path(path, where);
+  std::error_code error;
+  const fs::path root = fs::canonical(bundle, error);
+  if (error) {
+    throw Error(ErrorCode::kNotFound, bundle.string(), "no such bundle directory");
+  }
+  const fs::path target = fs::canonical(root / path, error);
+  if (error) {
+    throw_error(ErrorCode::kNotFound, (bundle / path).string(),
+                "the manifest names this file, but it is not there");
+  }
+  const auto [end, unused] = std::ranges::mismatch(root, target);
+  if (end != root.end()) {
+    throw_error(ErrorCode::kCorruptData, where, "the path {} leaves the bundle through a link",
+                to_string(Json(path)));
+  }
+  return target;
+}
+
+}  // namespace clefkit

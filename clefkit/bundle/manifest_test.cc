@@ -1,0 +1,126 @@
+#include "clefkit/bundle/manifest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "clefkit/base/error.h"
+
+namespace clefkit {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const std::string kHash(64, 'a');
+
+Manifest example() {
+  Manifest manifest;
+  manifest.producer_version = "1.2.3";
+  manifest.source_files = {{"model.safetensors", 7, kHash}};
+  manifest.palette = "optimal";
+  manifest.rounds = 40;
+  manifest.min_weights = 1048576;
+  manifest.plan = "grouped";
+  manifest.palettized = {{"w", 16, 64, 0.025, 0.5}};
+  manifest.kept = {{"n", "fp16", "a norm"}};
+  manifest.weights = {{"w", "programs/text/a.bin", BlobWeight::Kind::kLut6, {16, 64}, 64, 896},
+                      {"n", "programs/text/a.bin", BlobWeight::Kind::kFp16, {64}, 1088, 0}};
+  manifest.files = {{"programs/text/a.bin", 1280, kHash}};
+  return manifest;
+}
+
+std::string message_of(const std::string& text) {
+  try {
+    parse_manifest(text, "manifest.json");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCorruptData);
+    return error.what();
+  }
+  return "no error";
+}
+
+// The example's text with one part replaced.
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = to_string(manifest_to_json(example()));
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(Manifest, ReadsBackWhatItWrote) {
+  const std::string text = to_string(manifest_to_json(example()));
+  EXPECT_EQ(to_string(manifest_to_json(parse_manifest(text, "m"))), text);
+}
+
+TEST(Manifest, HasTheKeysOfTheSpecification) {
+  const Json json = manifest_to_json(example());
+  EXPECT_EQ(json.find("format")->string(), "clefkit-bundle");
+  EXPECT_EQ(json.find("format_version")->as_int64(), 1);
+  const Json& quantization = *json.find("quantization");
+  for (const char* key :
+       {"kind", "bits", "group_channels", "palette", "rounds", "min_weights", "tensors", "kept"}) {
+    EXPECT_NE(quantization.find(key), nullptr) << key;
+  }
+  EXPECT_EQ(to_string(quantization.find("tensors")->items()[0]),
+            R"({"name":"w","rows":16,"columns":64,"relative_rmse":0.025,"max_abs_error":0.5})");
+  EXPECT_TRUE(json.find("source")->find("repository")->is_null());
+}
+
+TEST(Manifest, IgnoresUnknownKeys) {
+  EXPECT_EQ(parse_manifest(changed("\"license\"", "\"new_key\":[1],\"license\""), "m").palette,
+            "optimal");
+}
+
+TEST(Manifest, NamesBothVersionsWhenTheBundleIsNewer) {
+  EXPECT_EQ(message_of(changed("\"format_version\":1", "\"format_version\":7")),
+            "manifest.json.format_version: the bundle has format version 7, this clefkit reads "
+            "version 1; a newer clefkit is needed");
+}
+
+TEST(Manifest, RefusesMalformedOnes) {
+  EXPECT_THAT(message_of("{"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(message_of("[]"), HasSubstr("found an array, expected an object"));
+  EXPECT_THAT(message_of(changed("clefkit-bundle", "other")),
+              HasSubstr("expected \"clefkit-bundle\""));
+  EXPECT_THAT(message_of(changed("\"bytes\":1280", "\"bytes\":-1")), HasSubstr("files[0].bytes"));
+  EXPECT_THAT(message_of(changed("\"bytes\":1280", "\"bytes\":1e3")), HasSubstr("files[0].bytes"));
+  EXPECT_THAT(message_of(changed("\"rows\":16", "\"rows\":\"x\"")),
+              HasSubstr("quantization.tensors[0].rows: found \"x\", expected a whole number"));
+  EXPECT_THAT(message_of(changed("\"kind\":\"lut6\",\"bits\"", "\"kind\":\"lut4\",\"bits\"")),
+              HasSubstr("expected lut6"));
+  EXPECT_THAT(message_of(changed("\"shape\":[64]", "\"shape\":[0]")), HasSubstr("shape[0]"));
+  EXPECT_THAT(message_of(changed(kHash, "A" + kHash.substr(1))), HasSubstr("sha256"));
+  EXPECT_THAT(message_of(changed("\"plan\"", "\"plan\":\"x\",\"plan\"")),
+              HasSubstr("stands twice"));
+}
+
+TEST(Manifest, RefusesPathsThatLeaveTheBundle) {
+  for (const char* path : {"/etc/passwd", "../a", "a/../../b", "", "a\\\\b", "a\\u0000b"}) {
+    EXPECT_THAT(message_of(changed("\"path\":\"programs/text/a.bin\"",
+                                   std::string("\"path\":\"") + path + "\"")),
+                HasSubstr("leaves the bundle"))
+        << path;
+  }
+}
+
+TEST(BundlePath, RefusesALinkThatLeavesTheBundle) {
+  std::string pattern = (fs::temp_directory_path() / "clefkit-bundle-XXXXXX").string();
+  const fs::path root = ::mkdtemp(pattern.data());
+  fs::create_directory(root / "bundle");
+  std::ofstream(root / "secret") << "x";
+  std::ofstream(root / "bundle" / "inside") << "x";
+  fs::create_symlink(root / "secret", root / "bundle" / "link");
+  fs::create_symlink("inside", root / "bundle" / "good-link");
+
+  EXPECT_EQ(bundle_path(root / "bundle", "inside"), fs::canonical(root / "bundle" / "inside"));
+  EXPECT_EQ(bundle_path(root / "bundle", "good-link"), fs::canonical(root / "bundle" / "inside"));
+  EXPECT_THROW(bundle_path(root / "bundle", "link"), Error);
+  EXPECT_THROW(bundle_path(root / "bundle", "absent"), Error);
+  fs::remove_all(root);
+}
+
+}  // namespace
+}  // namespace clefkit

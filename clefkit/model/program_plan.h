@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "clefkit/model/config.h"
+
+namespace clefkit {
+
+// How the text layers are cut into programs (bundle.md, "Program plan").
+enum class PlanKind {
+  kGrouped,  // A run of linear attention layers is one program.
+  kSplit,    // One program a layer: easier to debug, more of them.
+};
+
+enum class ProgramKind {
+  kRun,        // Linear attention layers with their MLPs, after the MLP of the layer before them.
+  kAttention,  // One full attention layer without its MLP; one program per context length.
+  kMlp,        // An MLP alone: after the last full attention layer the `tail`.
+};
+
+// Context lengths of the attention programs, in tokens.
+inline constexpr std::size_t kAttentionContexts[] = {1024, 2048, 4096, 8192, 16384};
+
+// The weights of one program, or of the programs that share them: one blob file.
+struct PlannedProgram {
+  std::string name;  // "run-00-02", "attention-03", "mlp-03", "tail"
+  ProgramKind kind = ProgramKind::kRun;
+  std::vector<std::size_t> layers;   // Layers that have a part in it, ascending.
+  std::vector<std::string> tensors;  // The release's names, in the order of their use.
+
+  // An attention layer has one program for each context length.
+  std::size_t program_count() const;
+};
+
+// Every text program in the order of their use; each text layer tensor is in exactly one.
+std::vector<PlannedProgram> plan_programs(const ModelConfig& config, PlanKind kind);
+
+std::size_t program_count(const std::vector<PlannedProgram>& programs);
+
+}  // namespace clefkit
