@@ -1,6 +1,7 @@
 #include "clefkit/bundle/bundle_writer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -67,41 +68,43 @@ BundleWriter::BundleWriter(fs::path out, const std::string& fingerprint)
     throw Error(ErrorCode::kInvalidArgument, out_.string(),
                 "already exists, expected the name of a new bundle");
   }
-  if (fs::exists(partial_)) read_journal(fingerprint);
   fs::create_directories(partial_, error);
   if (error) fail(partial_, "create the directory", error.value());
-  journal_ = ::open(journal_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  journal_ = ::open(journal_path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (journal_ < 0) fail(journal_path_, "create the journal", errno);
-  if (finished_.empty()) {
-    if (::ftruncate(journal_, 0) != 0) fail(journal_path_, "empty the journal", errno);
-    append_journal(Json::object({{"fingerprint", fingerprint}}));
+  if (::flock(journal_, LOCK_EX | LOCK_NB) != 0) {
+    throw Error(ErrorCode::kInvalidArgument, partial_.string(),
+                "another conversion is writing this bundle");
   }
+  const std::size_t valid_bytes = read_journal(fingerprint);
+  // A line that a kill cut short must not run into the next one.
+  if (::ftruncate(journal_, static_cast<::off_t>(valid_bytes)) != 0) {
+    fail(journal_path_, "shorten the journal", errno);
+  }
+  if (valid_bytes == 0) append_journal(Json::object({{"fingerprint", fingerprint}}));
 }
 
 BundleWriter::~BundleWriter() {
   if (journal_ >= 0) ::close(journal_);
 }
 
-void BundleWriter::read_journal(const std::string& fingerprint) {
-  std::string text;
-  if (fs::exists(journal_path_)) text = read_file(journal_path_, std::uint64_t{64} << 20);
+std::size_t BundleWriter::read_journal(const std::string& fingerprint) {
+  const std::string text = read_file(journal_path_, std::uint64_t{64} << 20);
   const std::string first_line = to_string(Json::object({{"fingerprint", fingerprint}}));
-  std::string_view rest = text;
-  for (bool is_first = true; !rest.empty(); is_first = false) {
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) break;  // Cut short by a kill: that file is not finished.
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end + 1);
-    if (is_first && line != first_line) {
+  std::size_t at = 0;
+  for (std::size_t end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    if (at == 0 && line != first_line) {
       throw_error(ErrorCode::kInvalidArgument, partial_.string(),
                   "holds a conversion of another checkpoint or with other options, expected the "
                   "same; finish that one, or remove {} and {}",
                   partial_.string(), journal_path_.string());
     }
-    if (auto parsed = is_first ? std::nullopt : parse_journal_line(line)) {
+    if (auto parsed = at == 0 ? std::nullopt : parse_journal_line(line)) {
       finished_[parsed->file.path] = {parsed->file, std::move(parsed->note)};
     }
   }
+  return at;
 }
 
 void BundleWriter::append_journal(const Json& line) {

@@ -50,7 +50,8 @@ class BundleWriter {
     Json note;
   };
 
-  void read_journal(const std::string& fingerprint);
+  // Fills finished_; returns the bytes of the journal's whole lines.
+  std::size_t read_journal(const std::string& fingerprint);
   void append_journal(const Json& line);
 
   std::filesystem::path out_;
