@@ -128,6 +128,16 @@ TEST_F(Files, MappedFileNamesAMissingFile) {
   }
 }
 
+TEST_F(Files, HashesAFileInSteps) {
+  // Longer than two steps, so that releasing pages behind the reader is exercised.
+  const std::string text((std::size_t{20} << 20) + 12345, 'x');
+  write_file(folder_ / "long", text);
+  std::uint64_t seen = 0;
+  EXPECT_EQ(sha256_of_file(folder_ / "long", [&](std::uint64_t bytes) { seen += bytes; }),
+            sha256_hex(as_bytes(text)));
+  EXPECT_EQ(seen, text.size());
+}
+
 TEST_F(Files, MapsAnEmptyFileAndRefusesAFolder) {
   write_file(folder_ / "empty", "");
   EXPECT_TRUE(MappedFile(folder_ / "empty").bytes().empty());

@@ -24,4 +24,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+// Tells the system that these mapped bytes are not needed soon, so that reading through a file of
+// any size keeps little of it resident. They stay readable.
+void release_pages(Bytes mapped);
+
 }  // namespace clefkit

@@ -2,9 +2,11 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/mapped_file.h"
 
 namespace clefkit {
 
@@ -46,6 +48,21 @@ std::string Sha256::finish() {
 std::string sha256_hex(Bytes bytes) {
   Sha256 digest;
   digest.update(bytes);
+  return digest.finish();
+}
+
+std::string sha256_of_file(const std::filesystem::path& path,
+                           const std::function<void(std::uint64_t)>& progress) {
+  constexpr std::size_t kStep = std::size_t{8} << 20;
+  const MappedFile file(path);
+  Sha256 digest;
+  for (Bytes rest = file.bytes(); !rest.empty();) {
+    const Bytes step = rest.first(std::min(kStep, rest.size()));
+    digest.update(step);
+    release_pages(step);
+    rest = rest.subspan(step.size());
+    if (progress) progress(step.size());
+  }
   return digest.finish();
 }
 

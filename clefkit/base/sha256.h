@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,5 +28,10 @@ class Sha256 {
 };
 
 std::string sha256_hex(Bytes bytes);
+
+// Of a file of any size, in little memory; `progress` is given the bytes of each step and may throw
+// to stop. Throws Error(kNotFound, kUnavailable).
+std::string sha256_of_file(const std::filesystem::path& path,
+                           const std::function<void(std::uint64_t bytes)>& progress = {});
 
 }  // namespace clefkit

@@ -12,7 +12,6 @@
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
-#include "clefkit/base/mapped_file.h"
 #include "clefkit/base/sha256.h"
 #include "clefkit/bundle/background_sink.h"
 
@@ -27,11 +26,6 @@ constexpr std::size_t kWaitingBytes = std::size_t{256} << 20;
 [[noreturn]] void fail(const fs::path& path, std::string_view doing, int reason) {
   throw_error(ErrorCode::kUnavailable, path.string(), "cannot {}: {}", doing,
               std::strerror(reason));
-}
-
-std::string hash_of_file(const fs::path& path) {
-  const MappedFile file(path);
-  return sha256_hex(file.bytes());
 }
 
 // A line of the journal, or nothing when the kill cut it short.
@@ -121,7 +115,7 @@ Json BundleWriter::add_file(const std::string& path, const WriteFile& write) {
     const FileRecord& file = earlier->second.file;
     std::error_code error;
     if (fs::file_size(target, error) == file.bytes && !error &&
-        hash_of_file(target) == file.sha256) {
+        sha256_of_file(target) == file.sha256) {
       files_.push_back(file);
       return earlier->second.note;
     }
