@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "clefkit/model/model.h"
+#include "clefkit/model/tensor_checklist.h"
+#include "clefkit/safetensors/safetensors_file.h"
 
 namespace clefkit {
 
@@ -22,5 +24,12 @@ ModelFiles open_model_files(const std::filesystem::path& directory);
 // configuration calls for (`mtp.*` apart, which other Qwen3.5 releases carry); reads no weights.
 // Throws Error: kNotFound for an absent file, kCorruptData or kUnsupported with file and tensor.
 Model open_checkpoint(const std::filesystem::path& directory);
+
+// Moves a file's tensors into the model, and the file with them, ticking them off the list;
+// `mtp.*` are passed over. Throws Error(kCorruptData) with file and tensor.
+void add_tensors(SafetensorsFile file, TensorChecklist& checklist, Model& model);
+
+// With tied embeddings, adds `lm_head.weight` as a view of embed_tokens' bytes.
+void tie_embeddings(Model& model);
 
 }  // namespace clefkit
