@@ -122,10 +122,10 @@ LUT6_AVX2 void decode_int16(const Lut6Rows& rows, const std::int16_t* table, std
   "vmovdqa 64*" #step            \
   "(%[w]), %%ymm12\n\t"          \
   "vmovdqa 64*" #step "+32(%[w]), %%ymm13\n\t" LUT6_TOKENS_##n(AVX2_INT16_TOKEN, step, n)
-#define AVX2_INT16_STEPS(n)                   \
-  AVX2_INT16_STEP(0, n)                       \
-  AVX2_INT16_STEP(1, n) AVX2_INT16_STEP(2, n) \
-      AVX2_INT16_STEP(3, n) "add $256, %[w]\n\tadd $16*" #n ", %[x]\n\t"
+#define AVX2_INT16_STEPS(n) \
+  AVX2_INT16_STEP(0, n)     \
+  AVX2_INT16_STEP(1, n)     \
+  AVX2_INT16_STEP(2, n) AVX2_INT16_STEP(3, n) "add $256, %[w]\n\tadd $16*" #n ", %[x]\n\t"
 
 #define AVX2_FLUSH(m, a, b, ...)                        \
   "vbroadcastss 4*" #m                                  \

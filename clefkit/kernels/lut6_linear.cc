@@ -20,9 +20,9 @@ constexpr std::size_t kSweepTokens = 512;
 // cache beside one panel of columns of all activations.
 constexpr std::size_t kStripGroups = 4;
 constexpr std::size_t kStripChannels = kStripGroups * kLut6GroupRows;
-// Decoders read 16 bytes of each row where 12, sixteen columns, are meant.
-constexpr std::size_t kTailBytes = 16;
-constexpr std::size_t kColumnsReadAhead = 8;
+// Of a row's end: up to 20 columns, decoded as 32, and the bytes that decoders read ahead.
+constexpr std::size_t kTailBytes = 32;
+constexpr std::size_t kColumnsReadAhead = 8;  // At least 4 bytes.
 
 struct Strip {
   const Lut6Output* output;
@@ -127,18 +127,20 @@ class StripTask {
     // The last columns of a row are decoded from a copy: the mapped file may end behind them.
     const std::size_t direct = left >= columns + kColumnsReadAhead
                                    ? columns
-                                   : (columns - 1) / kLut6DecodeColumns * kLut6DecodeColumns;
+                                   : (std::max(left, kColumnsReadAhead) - kColumnsReadAhead) /
+                                         kLut6DecodeColumns * kLut6DecodeColumns;
     if (direct != 0) {
       kernels_.decode_int16({packed_at(group, column), row_bytes, direct}, table, out);
     }
     if (direct == columns) return;
+    const std::size_t tail_columns = columns - direct;
     std::array<std::uint8_t, kLut6GroupRows * kTailBytes> tail{};
     for (std::size_t row = 0; row < kLut6GroupRows; ++row) {
       std::memcpy(&tail[row * kTailBytes], packed_at(group, column + direct) + row * row_bytes,
-                  (columns - direct) / 4 * 3);
+                  tail_columns / 4 * 3);
     }
-    kernels_.decode_int16({tail.data(), kTailBytes, kLut6DecodeColumns}, table,
-                          out + direct * kernels_.panel_channels);
+    kernels_.decode_int16({tail.data(), kTailBytes, align_up(tail_columns, kLut6DecodeColumns)},
+                          table, out + direct * kernels_.panel_channels);
   }
 
   // Rows of indices are far apart and read a few lines at a time, which no hardware foresees.

@@ -216,7 +216,8 @@ class IndicesAtTheEndOfAPage {
 };
 
 TEST(Lut6Linear, ReadsNothingBehindTheIndices) {
-  for (const std::size_t columns : {4, 8, 16, 60, 64, 248, 252, 256, 260, 264, 268, 272, 512}) {
+  for (const std::size_t columns :
+       {4, 8, 12, 16, 20, 24, 28, 60, 64, 68, 248, 252, 256, 260, 264, 268, 272, 276, 512}) {
     const Lut6TestMatrix matrix = Lut6TestMatrix::random({16, columns, 16}, 20);
     const IndicesAtTheEndOfAPage indices(matrix.packed_indices);
     const Lut6Matrix view(matrix.shape, indices.bytes(), matrix.palettes);
