@@ -1,101 +1,195 @@
 #include "clefkit/kernels/elementwise.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
-#include <limits>
 
+#include "clefkit/kernels/row_blocks.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "clefkit/kernels/elementwise.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, which includes this file anew for each instruction set.
+#include <hwy/highway.h>
+
+#include "clefkit/kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
 namespace clefkit {
-namespace {
+namespace HWY_NAMESPACE {
 
-template <typename Function>
-void for_each_value(const ComputeContext& context, MatrixView<float> x, const Function& function) {
-  context.parallel_for(x.rows, [&](std::size_t row, std::size_t) {
-    for (std::size_t i = 0; i < x.columns; ++i) function(x.row(row)[i], row, i);
-  });
+float dot_row(const float* a, const float* b, std::size_t count) {
+  return sum_values(
+      count, [](FloatVector x, FloatVector y) HWY_ATTR { return hn::Mul(x, y); }, a, b);
 }
 
-}  // namespace
+void rms_norm_row(const float* x, const float* multiplier, std::size_t count, float eps,
+                  float* out) {
+  const float mean_square = dot_row(x, x, count) / static_cast<float>(count);
+  const auto factor = hn::Set(FloatTag(), 1.0f / std::sqrt(mean_square + eps));
+  const auto scale = [factor](FloatVector value, FloatVector weight)
+                         HWY_ATTR { return hn::Mul(hn::Mul(value, factor), weight); };
+  map_values(count, scale, out, x, multiplier);
+}
+
+void layer_norm_row(const float* x, const float* weight, const float* bias, std::size_t count,
+                    float eps, float* out) {
+  const FloatTag d;
+  const float inverse_count = 1.0f / static_cast<float>(count);
+  const float rough_mean = sum_values(
+                               count, [](FloatVector value) HWY_ATTR { return value; }, x) *
+                           inverse_count;
+  // A second sum finds what rounding left in the mean, which matters when it is large beside the
+  // deviation.
+  const auto rough = hn::Set(d, rough_mean);
+  const auto difference = [rough](FloatVector value) HWY_ATTR { return hn::Sub(value, rough); };
+  const float rest = sum_values(count, difference, x) * inverse_count;
+  const auto remainder = hn::Set(d, rest);
+  const auto centered = [rough, remainder](FloatVector value)
+                            HWY_ATTR { return hn::Sub(hn::Sub(value, rough), remainder); };
+  const auto square = [centered](FloatVector value) HWY_ATTR {
+    const auto deviation = centered(value);
+    return hn::Mul(deviation, deviation);
+  };
+  const float variance = sum_values(count, square, x) * inverse_count;
+  const auto factor = hn::Set(d, 1.0f / std::sqrt(variance + eps));
+  const auto normalize =
+      [centered, factor](FloatVector value, FloatVector w, FloatVector b)
+          HWY_ATTR { return hn::MulAdd(hn::Mul(centered(value), factor), w, b); };
+  map_values(count, normalize, out, x, weight, bias);
+}
+
+void silu_multiply_row(float* gate, const float* up, std::size_t count) {
+  const auto multiply = [](FloatVector g, FloatVector u)
+                            HWY_ATTR { return hn::Mul(silu_of(FloatTag(), g), u); };
+  map_values(count, multiply, gate, gate, up);
+}
+
+void sigmoid_multiply_row(float* x, const float* gate, std::size_t count) {
+  const auto multiply = [](FloatVector value, FloatVector g)
+                            HWY_ATTR { return hn::Mul(value, sigmoid_of(FloatTag(), g)); };
+  map_values(count, multiply, x, x, gate);
+}
+
+void gelu_erf_row(float* x, std::size_t count) {
+  map_values(
+      count, [](FloatVector value) HWY_ATTR { return gelu_erf_of(FloatTag(), value); }, x, x);
+}
+
+void gelu_tanh_row(float* x, std::size_t count) {
+  map_values(
+      count, [](FloatVector value) HWY_ATTR { return gelu_tanh_of(FloatTag(), value); }, x, x);
+}
+
+void add_row(float* x, const float* y, std::size_t count) {
+  map_values(
+      count, [](FloatVector a, FloatVector b) HWY_ATTR { return hn::Add(a, b); }, x, x, y);
+}
+
+void softmax_row(float* values, std::size_t count) {
+  const FloatTag d;
+  // A NaN that the maximum misses still makes its own weight NaN, and so the sum and every value.
+  const auto maximum = hn::Set(d, *std::max_element(values, values + count));
+  const auto weight = [d, maximum](FloatVector value)
+                          HWY_ATTR { return exp_saturated(d, hn::Sub(value, maximum)); };
+  map_values(count, weight, values, values);
+  const auto factor =
+      hn::Set(d, 1.0f / sum_values(
+                            count, [](FloatVector v) HWY_ATTR { return v; }, values));
+  const auto scale = [factor](FloatVector value) HWY_ATTR { return hn::Mul(value, factor); };
+  map_values(count, scale, values, values);
+}
+
+bool row_has_non_finite(const float* values, std::size_t count) {
+  // x − x is zero, or NaN for an infinity or a NaN, which no later sum loses.
+  const float sum = sum_values(
+      count, [](FloatVector value) HWY_ATTR { return hn::Sub(value, value); }, values);
+  return sum != 0.0f;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace clefkit
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace clefkit {
+
+HWY_EXPORT(dot_row);
+HWY_EXPORT(rms_norm_row);
+HWY_EXPORT(layer_norm_row);
+HWY_EXPORT(silu_multiply_row);
+HWY_EXPORT(sigmoid_multiply_row);
+HWY_EXPORT(gelu_erf_row);
+HWY_EXPORT(gelu_tanh_row);
+HWY_EXPORT(add_row);
+HWY_EXPORT(softmax_row);
+HWY_EXPORT(row_has_non_finite);
 
 void rms_norm(const ComputeContext& context, MatrixView<const float> x,
               std::span<const float> multiplier, float eps, MatrixView<float> out) {
-  context.parallel_for(x.rows, [&](std::size_t row, std::size_t) {
-    const auto values = x.row(row);
-    const float mean_square = dot(values, values) / static_cast<float>(x.columns);
-    const float factor = 1.0f / std::sqrt(mean_square + eps);
-    for (std::size_t i = 0; i < x.columns; ++i) {
-      out.row(row)[i] = values[i] * factor * multiplier[i];
-    }
+  assert(multiplier.size() == x.columns && out.rows == x.rows && out.columns == x.columns);
+  for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
+    HWY_DYNAMIC_DISPATCH(rms_norm_row)
+    (x.row(row).data(), multiplier.data(), x.columns, eps, out.row(row).data());
   });
 }
 
 void layer_norm(const ComputeContext& context, MatrixView<const float> x,
                 std::span<const float> weight, std::span<const float> bias, float eps,
                 MatrixView<float> out) {
-  context.parallel_for(x.rows, [&](std::size_t row, std::size_t) {
-    const auto values = x.row(row);
-    double mean = 0.0;
-    for (const float value : values) mean += value;
-    mean /= static_cast<double>(x.columns);
-    double variance = 0.0;
-    for (const float value : values) variance += (value - mean) * (value - mean);
-    variance /= static_cast<double>(x.columns);
-    const double factor = 1.0 / std::sqrt(variance + eps);
-    for (std::size_t i = 0; i < x.columns; ++i) {
-      out.row(row)[i] = static_cast<float>((values[i] - mean) * factor) * weight[i] + bias[i];
-    }
+  assert(weight.size() == x.columns && bias.size() == x.columns);
+  assert(out.rows == x.rows && out.columns == x.columns);
+  for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
+    HWY_DYNAMIC_DISPATCH(layer_norm_row)
+    (x.row(row).data(), weight.data(), bias.data(), x.columns, eps, out.row(row).data());
   });
 }
 
 void silu_multiply(const ComputeContext& context, MatrixView<float> gate,
                    MatrixView<const float> up) {
-  for_each_value(context, gate, [&](float& value, std::size_t row, std::size_t i) {
-    value = value * sigmoid(value) * up.row(row)[i];
+  assert(up.rows == gate.rows && up.columns == gate.columns);
+  for_each_row(context, gate.rows, gate.columns, [&](std::size_t row) {
+    HWY_DYNAMIC_DISPATCH(silu_multiply_row)
+    (gate.row(row).data(), up.row(row).data(), gate.columns);
   });
 }
 
 void sigmoid_multiply(const ComputeContext& context, MatrixView<float> x,
                       MatrixView<const float> gate) {
-  for_each_value(context, x, [&](float& value, std::size_t row, std::size_t i) {
-    value *= sigmoid(gate.row(row)[i]);
+  assert(gate.rows == x.rows && gate.columns == x.columns);
+  for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
+    HWY_DYNAMIC_DISPATCH(sigmoid_multiply_row)
+    (x.row(row).data(), gate.row(row).data(), x.columns);
   });
 }
 
 void gelu_erf(const ComputeContext& context, MatrixView<float> x) {
-  for_each_value(context, x, [](float& value, std::size_t, std::size_t) {
-    value = 0.5f * value * (1.0f + std::erf(value * 0.70710678f));
+  for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
+    HWY_DYNAMIC_DISPATCH(gelu_erf_row)(x.row(row).data(), x.columns);
   });
 }
 
 void gelu_tanh(const ComputeContext& context, MatrixView<float> x) {
-  for_each_value(context, x, [](float& value, std::size_t, std::size_t) {
-    const float inner = 0.79788456f * (value + 0.044715f * value * value * value);
-    value = 0.5f * value * (1.0f + std::tanh(inner));
+  for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
+    HWY_DYNAMIC_DISPATCH(gelu_tanh_row)(x.row(row).data(), x.columns);
   });
 }
 
 void add(const ComputeContext& context, MatrixView<float> x, MatrixView<const float> y) {
-  for_each_value(context, x,
-                 [&](float& value, std::size_t row, std::size_t i) { value += y.row(row)[i]; });
+  assert(y.rows == x.rows && y.columns == x.columns);
+  for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
+    HWY_DYNAMIC_DISPATCH(add_row)(x.row(row).data(), y.row(row).data(), x.columns);
+  });
 }
 
 void softmax(std::span<float> values) {
-  float maximum = -std::numeric_limits<float>::infinity();
-  for (const float value : values) {
-    if (std::isnan(value)) {
-      maximum = value;
-      break;
-    }
-    maximum = std::max(maximum, value);
-  }
-  float sum = 0.0f;
-  for (float& value : values) sum += value = std::exp(value - maximum);
-  for (float& value : values) value /= sum;
+  if (values.empty()) return;
+  HWY_DYNAMIC_DISPATCH(softmax_row)(values.data(), values.size());
 }
 
 float dot(std::span<const float> a, std::span<const float> b) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += double{a[i]} * b[i];
-  return static_cast<float>(sum);
+  assert(a.size() == b.size());
+  return HWY_DYNAMIC_DISPATCH(dot_row)(a.data(), b.data(), a.size());
 }
 
 float softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
@@ -103,8 +197,8 @@ float softplus(float x) { return x > 20.0f ? x : std::log1p(std::exp(x)); }
 float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
 
 bool has_non_finite(std::span<const float> values) {
-  return std::any_of(values.begin(), values.end(),
-                     [](float value) { return !std::isfinite(value); });
+  return HWY_DYNAMIC_DISPATCH(row_has_non_finite)(values.data(), values.size());
 }
 
 }  // namespace clefkit
+#endif  // HWY_ONCE
