@@ -1,10 +1,10 @@
 #include "clefkit/kernels/linear.h"
 
-#include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "clefkit/base/error.h"
+#include "clefkit/kernels/linear_exact.h"
 
 namespace clefkit {
 namespace {
@@ -46,6 +46,10 @@ Linear::Linear(WeightMatrix weight, std::span<const float> bias, Precision preci
       std::visit([](const auto& matrix) { return shape_of(matrix); }, weight_);
   out_features_ = shape.rows;
   in_features_ = shape.columns;
+  if (out_features_ == 0 || in_features_ == 0) {
+    throw_error(ErrorCode::kInvalidArgument, "linear", "weights of {}x{}, expected some",
+                out_features_, in_features_);
+  }
   if (!bias_.empty() && bias_.size() != out_features_) {
     throw_error(ErrorCode::kInvalidArgument, "linear", "a bias of {} values, expected {}",
                 bias_.size(), out_features_);
@@ -60,26 +64,14 @@ void Linear::apply(const ComputeContext& context, MatrixView<const float> x,
 
 void apply_linears(const ComputeContext& context, MatrixView<const float> x,
                    std::span<const LinearOutput> outputs) {
-  for (const auto& [linear, y] : outputs) {
-    assert(x.columns == linear->in_features() && y.columns == linear->out_features());
-    assert(x.rows == y.rows);
-    constexpr std::size_t kChannels = 16;
-    const std::size_t blocks = (linear->out_features() + kChannels - 1) / kChannels;
-    context.parallel_for(blocks, [&, layer = linear, out = y](std::size_t block, std::size_t) {
-      std::vector<float> weights(layer->in_features());
-      const std::size_t end = std::min((block + 1) * kChannels, layer->out_features());
-      for (std::size_t channel = block * kChannels; channel < end; ++channel) {
-        decode_row(layer->weight(), channel, weights);
-        for (std::size_t token = 0; token < x.rows; ++token) {
-          const std::span<const float> row = x.row(token);
-          float sum = 0.0f;
-          for (std::size_t i = 0; i < row.size(); ++i) sum += row[i] * weights[i];
-          if (!layer->bias().empty()) sum += layer->bias()[channel];
-          out.row(token)[channel] = sum;
-        }
-      }
-    });
+  // The one place where forms of weights and precisions meet the kernels for them.
+  std::vector<LinearOutput> exact;
+  for (const LinearOutput& output : outputs) {
+    assert(x.columns == output.linear->in_features());
+    assert(x.rows == output.y.rows && output.y.columns == output.linear->out_features());
+    exact.push_back(output);
   }
+  apply_linears_exact(context, x, exact);
 }
 
 void apply_linear_reference(const Linear& linear, MatrixView<const float> x, MatrixView<float> y) {
