@@ -1,5 +1,6 @@
 #include "clefkit/questions/request.h"
 
+#include <algorithm>
 #include <array>
 #include <unordered_set>
 #include <utility>
@@ -19,24 +20,19 @@ template <typename... Args>
   throw_error(ErrorCode::kInvalidArgument, std::move(where), format, std::forward<Args>(args)...);
 }
 
-// Text of the request within a message: one line, not longer than a line.
+// Text of the request within a message: one line, not longer than a line, valid UTF-8.
 std::string quoted(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  std::size_t length = 0;
-  while (length < text.size() && length < kLongest) {
-    length += utf8_sequence_length(text.substr(length));
+  std::string kept;
+  std::size_t at = 0;
+  while (at < text.size() && at < kLongest) {
+    const std::size_t length = utf8_sequence_length(text.substr(at));
+    kept += length == 0 ? "\uFFFD" : text.substr(at, length);
+    at += std::max(length, std::size_t{1});
   }
   std::string out;
-  append_json_string(out, text.substr(0, length));
-  return length < text.size() ? out + "…" : out;
-}
-
-// `questions.team` with the quotes that an id needs to be told from what follows it.
-std::string place_of(std::string_view question_id) {
-  const std::string name = quoted(question_id);
-  const bool is_plain = name.size() == question_id.size() + 2 && !question_id.empty() &&
-                        question_id.find_first_of(". ") == question_id.npos;
-  return "questions." + (is_plain ? std::string(question_id) : name);
+  append_json_string(out, kept);
+  return at < text.size() ? out + "…" : out;
 }
 
 // What stands at a place, for "…, expected an object".
@@ -127,7 +123,7 @@ QuestionType read_type(const Json* type, const std::string& where) {
 }
 
 Question read_question(std::string id, Json json, const RequestLimits& limits) {
-  const std::string where = place_of(id);
+  const std::string where = question_place(id);
   if (!json.is_object()) refuse(where, "{}, expected an object", found(&json));
   require_unique_keys(json.members(), where);
   Question question;
@@ -194,6 +190,14 @@ bool is_opaque(std::span<const std::string_view> path) {
 std::string_view to_string(QuestionType type) {
   static constexpr std::array<std::string_view, 3> kNames{"noul", "choice", "score"};
   return kNames[static_cast<std::size_t>(type)];
+}
+
+std::string question_place(std::string_view question_id) {
+  const std::string name = quoted(question_id);
+  // The quotes stay where the id could be taken for more or less than it is.
+  const bool is_plain = name.size() == question_id.size() + 2 && !question_id.empty() &&
+                        question_id.find_first_of(". ") == question_id.npos;
+  return "questions." + (is_plain ? std::string(question_id) : name);
 }
 
 JsonLimits json_limits_of(const RequestLimits& limits) {

@@ -41,6 +41,9 @@ struct Request {
   std::optional<Json> media_kwargs;  // An object.
 };
 
+// The place of a question in errors: `questions.team`, `questions."a b"`; long ids are cut.
+std::string question_place(std::string_view question_id);
+
 struct CountRange {
   std::size_t min = 1;
   std::size_t max = 255;

@@ -225,6 +225,13 @@ TEST(Request, CutsLongTextInMessagesBetweenCharacters) {
             "questions.\"" + first_30 + "\"…: a number, expected an object");
 }
 
+TEST(QuestionPlace, QuotesWhatCouldBeMisread) {
+  EXPECT_EQ(question_place("team-Ü"), "questions.team-Ü");
+  EXPECT_EQ(question_place(""), "questions.\"\"");
+  EXPECT_EQ(question_place("a.type"), "questions.\"a.type\"");
+  EXPECT_EQ(question_place("\xff\xfe"), "questions.\"\uFFFD\uFFFD\"");
+}
+
 std::string choice_of(std::size_t options) {
   std::string criteria;
   for (std::size_t i = 0; i < options; ++i) {
