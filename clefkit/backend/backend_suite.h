@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -13,7 +14,7 @@
 
 #include "clefkit/backend/backend.h"
 #include "clefkit/base/error.h"
-#include "clefkit/model/checkpoint.h"
+#include "clefkit/model/model.h"
 
 // What every backend must keep, whatever it computes with. A backend's own test file instantiates
 // BackendSuite with how to make it; that it computes the right thing is for that file to show.
@@ -22,7 +23,7 @@ namespace clefkit {
 
 struct BackendUnderTest {
   std::string name;
-  std::string checkpoint;  // Directory.
+  std::function<Model()> open;
   std::function<std::unique_ptr<Backend>(const Model&)> make;
   // Largest difference between two ways to cut a sequence, as a part of the output's root mean
   // square.
@@ -87,7 +88,7 @@ class BackendSuite : public ::testing::TestWithParam<BackendUnderTest> {
     return largest / std::sqrt(square_sum / static_cast<double>(expected.size()));
   }
 
-  Model model_ = open_checkpoint(GetParam().checkpoint);
+  Model model_ = GetParam().open();
   std::unique_ptr<Backend> backend_ = GetParam().make(model_);
   Executor executor_{2};
 };
