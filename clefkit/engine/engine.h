@@ -23,19 +23,19 @@ namespace clefkit {
 
 struct EngineOptions {
   std::size_t threads = 0;             // 0: as many as this process may use.
-  std::optional<Precision> precision;  // Default: kExact for dense weights, else kHigh.
+  std::optional<Precision> precision{};  // Default: kExact for dense weights, else kHigh.
   std::string backend = "auto";
   Pretokenizer pretokenizer = Pretokenizer::kFile;
   std::size_t chunk_tokens = 0;  // Tokens of one prefill call; 0: what the backend likes best.
 };
 
 struct AskOptions {
-  RecordLimits limits;
-  AnswerOptions answers;
+  RecordLimits limits{};
+  AnswerOptions answers{};
   // Null or a token that outlives the call.
   const CancelToken* cancel = nullptr;
   // Called on the caller's thread after each chunk.
-  std::function<void(std::size_t done_tokens, std::size_t total_tokens)> progress;
+  std::function<void(std::size_t done_tokens, std::size_t total_tokens)> progress{};
 };
 
 struct Response {

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "clefkit/base/file_io.h"
+#include "clefkit/base/json.h"
+#include "clefkit/engine/engine.h"
+#include "clefkit/questions/request.h"
+
+// For tests: the reference's cases (tests/golden/README.md).
+
+namespace clefkit {
+
+// Another set of the same layout can be named in the environment.
+inline std::filesystem::path golden_directory() {
+  const char* given = std::getenv("CLEFKIT_GOLDEN");
+  return given != nullptr ? given : CLEFKIT_SOURCE_DIR "/tests/golden";
+}
+
+struct GoldenCase {
+  std::string checkpoint, name;
+  Request request;
+  AskOptions options;
+  Json answers;  // {question id: {"logits": {option id: …}, "probabilities": …}}
+
+  bool has_media() const { return !request.images.empty() || !request.videos.empty(); }
+  std::filesystem::path trace_path() const {
+    return golden_directory() / "cases" / checkpoint / (name + ".safetensors");
+  }
+};
+
+inline GoldenCase load_golden_case(const std::string& checkpoint, const std::string& name) {
+  const auto path = golden_directory() / "cases" / checkpoint / (name + ".json");
+  const Json json =
+      parse_json(read_file(path, 1 << 24), path.string(), {.duplicates = DuplicateKeys::kLastWins});
+  GoldenCase golden{.checkpoint = checkpoint,
+                    .name = name,
+                    .request = request_from_json(*json.find("request"), path.string()),
+                    .options = {},
+                    .answers = *json.find("answers")};
+  golden.options.limits.max_tokens = json.find("max_tokens")->as_uint64().value();
+  golden.options.limits.overflow = RecordLimits::Overflow::kTruncate;
+  return golden;
+}
+
+inline std::vector<GoldenCase> load_text_cases(const std::string& checkpoint) {
+  std::vector<GoldenCase> cases;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(golden_directory() / "cases" / checkpoint)) {
+    if (entry.path().extension() != ".json") continue;
+    GoldenCase golden = load_golden_case(checkpoint, entry.path().stem().string());
+    if (!golden.has_media()) cases.push_back(std::move(golden));
+  }
+  return cases;
+}
+
+}  // namespace clefkit

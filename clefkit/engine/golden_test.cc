@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "clefkit/base/bytes.h"
+#include "clefkit/engine/engine.h"
+#include "clefkit/engine/golden_case.h"
+#include "clefkit/model/checkpoint.h"
+#include "clefkit/safetensors/safetensors_file.h"
+
+namespace clefkit {
+namespace {
+
+std::vector<std::string> golden_checkpoints() {
+  std::vector<std::string> names;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(golden_directory() / "checkpoints")) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+class Golden : public ::testing::TestWithParam<std::string> {
+ protected:
+  Engine engine_{open_checkpoint(golden_directory() / "checkpoints" / GetParam()),
+                 {.threads = 2, .precision = Precision::kExact}};
+};
+
+INSTANTIATE_TEST_SUITE_P(Checkpoints, Golden, ::testing::ValuesIn(golden_checkpoints()),
+                         [](const auto& test) { return test.param; });
+
+double largest_probability_difference(const GoldenCase& golden, const Response& response) {
+  double largest = 0;
+  for (std::size_t q = 0; q < golden.request.questions.size(); ++q) {
+    const Question& question = golden.request.questions[q];
+    const Json* expected = golden.answers.find(question.id)->find("probabilities");
+    EXPECT_EQ(expected->members().size(), question.options.size());
+    for (std::size_t o = 0; o < question.options.size(); ++o) {
+      const double value = expected->find(question.options[o].id)->as_double().value();
+      const double difference = std::abs(response.probabilities[q][o] - value);
+      if (!(difference <= largest)) largest = difference;  // A NaN is kept.
+    }
+  }
+  return largest;
+}
+
+TEST_P(Golden, AnswersAsTheReference) {
+  double worst = 0;
+  const std::vector<GoldenCase> cases = load_text_cases(GetParam());
+  ASSERT_FALSE(cases.empty());
+  for (const GoldenCase& golden : cases) {
+    const double difference =
+        largest_probability_difference(golden, engine_.ask(golden.request, golden.options));
+    EXPECT_LE(difference, 1e-4) << golden.name;
+    worst = std::max(worst, difference);
+  }
+  RecordProperty("worst_probability_difference", fmt::format("{:.2e}", worst));
+  std::printf("%s: %zu cases, worst probability difference %.2e\n", GetParam().c_str(),
+              cases.size(), worst);
+}
+
+// The largest difference as a part of the expected tensor's root mean square.
+double largest_difference(const TraceTensor& found, const TensorView& expected) {
+  const auto& values = std::get<std::vector<float>>(found.values);
+  const auto reference = expected.float_values();
+  double square_sum = 0, largest = 0;
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    square_sum += double{reference[i]} * reference[i];
+    const double difference = std::abs(double{values[i]} - reference[i]);
+    if (!(difference <= largest)) largest = difference;
+  }
+  return largest / std::sqrt(square_sum / static_cast<double>(reference.size()));
+}
+
+TEST_P(Golden, PassesThroughTheReferencesIntermediateResults) {
+  double worst = 0;
+  std::size_t traces = 0;
+  for (const GoldenCase& golden : load_text_cases(GetParam())) {
+    if (!std::filesystem::exists(golden.trace_path())) continue;
+    ++traces;
+    const Trace trace = engine_.trace(golden.request, golden.options);
+    const SafetensorsFile expected(golden.trace_path());
+    for (const TensorView& tensor : expected.tensors()) {
+      SCOPED_TRACE(golden.name + ": " + tensor.name);
+      ASSERT_TRUE(trace.contains(tensor.name));
+      const TraceTensor& found = trace.at(tensor.name);
+      ASSERT_EQ(found.shape, tensor.shape);
+      if (tensor.dtype == DType::kI64) {
+        const auto& integers = std::get<std::vector<std::int64_t>>(found.values);
+        EXPECT_EQ(std::memcmp(integers.data(), tensor.bytes.data(), tensor.bytes.size()), 0);
+        continue;
+      }
+      const double difference = largest_difference(found, tensor);
+      EXPECT_LE(difference, 1e-3);
+      worst = std::max(worst, difference);
+    }
+  }
+  EXPECT_GT(traces, 0u);
+  RecordProperty("worst_hidden_difference", fmt::format("{:.2e}", worst));
+  std::printf("%s: %zu traces, worst hidden difference %.2e of the root mean square\n",
+              GetParam().c_str(), traces, worst);
+}
+
+}  // namespace
+}  // namespace clefkit
