@@ -63,7 +63,8 @@ LUT6_AVX2 inline __m256i look_up(const ByteTable& table, const SplitIndices& ind
                        _mm256_shuffle_epi8(table.quarters[3], indices.quarters[3])));
 }
 
-LUT6_AVX2 void decode_int16(const Lut6Rows& rows, const std::int16_t* table, std::int16_t* panel) {
+LUT6_AVX2 void decode_int16(const Lut6Rows& rows, const std::int16_t* table, void* panel) {
+  auto* out = static_cast<__m256i*>(panel);
   std::uint8_t low[64], high[64];
   for (int i = 0; i < 64; ++i) {
     low[i] = static_cast<std::uint8_t>(table[i] & 0xFF);
@@ -96,36 +97,51 @@ LUT6_AVX2 void decode_int16(const Lut6Rows& rows, const std::int16_t* table, std
       const SplitIndices indices = split_indices(b[pair]);
       const __m256i low_bytes = look_up(low_table, indices);
       const __m256i high_bytes = look_up(high_table, indices);
-      __m256i* const out = reinterpret_cast<__m256i*>(panel + pair * 32);
-      _mm256_store_si256(out, _mm256_unpacklo_epi8(low_bytes, high_bytes));
-      _mm256_store_si256(out + 1, _mm256_unpackhi_epi8(low_bytes, high_bytes));
+      _mm256_store_si256(out++, _mm256_unpacklo_epi8(low_bytes, high_bytes));
+      _mm256_store_si256(out++, _mm256_unpackhi_epi8(low_bytes, high_bytes));
     }
     packed += kLut6DecodeColumns / 4 * 3;
-    panel += kLut6DecodeColumns * kLut6GroupRows;
   }
 }
 
-// Weights in ymm12 and ymm13, products in ymm14 and ymm15.
-#define AVX2_ZERO(m, a, b, ...) \
-  "vpxor %%xmm" a ", %%xmm" a ", %%xmm" a "\n\tvpxor %%xmm" b ", %%xmm" b ", %%xmm" b "\n\t"
-#define AVX2_START(n) LUT6_TOKENS_##n(AVX2_ZERO, )
+LUT6_AVX2 void decode_int8(const Lut6Rows& rows, const std::int8_t* table, void* panel) {
+  std::uint8_t entries[64];
+  for (int i = 0; i < 64; ++i) {
+    entries[i] = static_cast<std::uint8_t>(table[i] + kLut6WeightOffset);
+  }
+  const ByteTable byte_table = make_byte_table(entries);
+  const std::size_t stride = rows.row_bytes;
+  const std::uint8_t* packed = rows.packed;
+  auto* out = static_cast<__m256i*>(panel);
+  for (std::size_t column = 0; column < rows.columns; column += kLut6DecodeColumns) {
+    for (std::size_t half = 0; half < 2; ++half) {
+      // Transpose of fours of columns: channels 8 · half up to 8 · half + 7.
+      __m256i a[4], b[4];
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::uint8_t* const row = packed + (8 * half + i) * stride;
+        a[i] = unpack_indices(row, row + 4 * stride);
+      }
+      for (int i = 0; i < 2; ++i) {
+        b[2 * i] = _mm256_unpacklo_epi32(a[i], a[i + 2]);
+        b[2 * i + 1] = _mm256_unpackhi_epi32(a[i], a[i + 2]);
+      }
+      for (int i = 0; i < 2; ++i) {
+        a[2 * i] = _mm256_unpacklo_epi32(b[i], b[i + 2]);
+        a[2 * i + 1] = _mm256_unpackhi_epi32(b[i], b[i + 2]);
+      }
+      for (std::size_t four = 0; four < 4; ++four) {
+        _mm256_store_si256(out + 2 * four + half, look_up(byte_table, split_indices(a[four])));
+      }
+    }
+    packed += kLut6DecodeColumns / 4 * 3;
+    out += kLut6DecodeColumns * kLut6GroupRows / sizeof(__m256i);
+  }
+}
 
-#define AVX2_INT16_TOKEN(m, a, b, step, n) \
-  "vpbroadcastd 4*" #m "+4*" #n "*" #step  \
-  "(%[x]), %%ymm15\n\t"                    \
-  "vpmaddwd %%ymm12, %%ymm15, %%ymm14\n\t" \
-  "vpmaddwd %%ymm13, %%ymm15, %%ymm15\n\t" \
-  "vpaddd %%ymm14, %%ymm" a ", %%ymm" a    \
-  "\n\t"                                   \
-  "vpaddd %%ymm15, %%ymm" b ", %%ymm" b "\n\t"
-#define AVX2_INT16_STEP(step, n) \
-  "vmovdqa 64*" #step            \
-  "(%[w]), %%ymm12\n\t"          \
-  "vmovdqa 64*" #step "+32(%[w]), %%ymm13\n\t" LUT6_TOKENS_##n(AVX2_INT16_TOKEN, step, n)
-#define AVX2_INT16_STEPS(n) \
-  AVX2_INT16_STEP(0, n)     \
-  AVX2_INT16_STEP(1, n)     \
-  AVX2_INT16_STEP(2, n) AVX2_INT16_STEP(3, n) "add $256, %[w]\n\tadd $16*" #n ", %[x]\n\t"
+#define AVX2_CLOBBERS                                                                      \
+  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
+      "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
+#define AVX2_NOTHING(n)
 
 #define AVX2_FLUSH(m, a, b, ...)                        \
   "vbroadcastss 4*" #m                                  \
@@ -143,32 +159,66 @@ LUT6_AVX2 void decode_int16(const Lut6Rows& rows, const std::int16_t* table, std
   "vmovaps %%ymm" b ", 64*" #m "+32(%[sums])\n\t"
 #define AVX2_END(n) LUT6_TOKENS_##n(AVX2_FLUSH, ) "add $4*" #n ", %[scales]\n\t"
 
-#define AVX2_CLOBBERS                                                                      \
-  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
-      "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
-#define AVX2_INT16_TILE(n)                                                           \
-  LUT6_DEFINE_TILE(LUT6_AVX2, tile_int16, n, AVX2_START, AVX2_INT16_STEPS, AVX2_END, \
-                   kLut6Int16BlockColumns / 8, AVX2_CLOBBERS)
-AVX2_INT16_TILE(1)
-AVX2_INT16_TILE(2)
-AVX2_INT16_TILE(3)
-AVX2_INT16_TILE(4)
-AVX2_INT16_TILE(5)
-AVX2_INT16_TILE(6)
+// int16. Weights in ymm12 and ymm13, products in ymm14 and ymm15.
+#define AVX2_ZERO(m, a, b, ...) \
+  "vpxor %%xmm" a ", %%xmm" a ", %%xmm" a "\n\tvpxor %%xmm" b ", %%xmm" b ", %%xmm" b "\n\t"
+#define AVX2_INT16_START(n) LUT6_TOKENS_##n(AVX2_ZERO, )
+#define AVX2_INT16_TOKEN(m, a, b, step, n) \
+  "vpbroadcastd 4*" #m "+4*" #n "*" #step  \
+  "(%[x]), %%ymm15\n\t"                    \
+  "vpmaddwd %%ymm12, %%ymm15, %%ymm14\n\t" \
+  "vpmaddwd %%ymm13, %%ymm15, %%ymm15\n\t" \
+  "vpaddd %%ymm14, %%ymm" a ", %%ymm" a    \
+  "\n\t"                                   \
+  "vpaddd %%ymm15, %%ymm" b ", %%ymm" b "\n\t"
+#define AVX2_INT16_STEP(step, n) \
+  "vmovdqa 64*" #step            \
+  "(%[w]), %%ymm12\n\t"          \
+  "vmovdqa 64*" #step "+32(%[w]), %%ymm13\n\t" LUT6_TOKENS_##n(AVX2_INT16_TOKEN, step, n)
+#define AVX2_INT16_STEPS(n) \
+  AVX2_INT16_STEP(0, n)     \
+  AVX2_INT16_STEP(1, n)     \
+  AVX2_INT16_STEP(2, n) AVX2_INT16_STEP(3, n) "add $4*64, %[w]\n\tadd $4*4*" #n ", %[x]\n\t"
+LUT6_DEFINE_TILES(LUT6_AVX2, multiply_int16, AVX2_NOTHING, AVX2_INT16_START, AVX2_INT16_STEPS,
+                  kLut6BlockColumns<std::int16_t> / 8, AVX2_END, AVX2_NOTHING, AVX2_CLOBBERS)
 
-void multiply_int16(const Lut6Tile& tile) {
-  static constexpr void (*kTiles[])(const Lut6Tile&) = {tile_int16_1, tile_int16_2, tile_int16_3,
-                                                        tile_int16_4, tile_int16_5, tile_int16_6};
-  kTiles[tile.tokens - 1](tile);
-}
+// int8. Quantization keeps the sum of the four products that meet in an int16 within its range, so
+// that two vpmaddubsw share one vpmaddwd: multiplications are what limits this loop.
+#define AVX2_OFFSET(m, a, b, ...) \
+  "vpbroadcastd 4*" #m "(%[offsets]), %%ymm" a "\n\tvmovdqa %%ymm" a ", %%ymm" b "\n\t"
+#define AVX2_INT8_START(n) LUT6_TOKENS_##n(AVX2_OFFSET, ) "add $4*" #n ", %[offsets]\n\t"
+#define AVX2_INT8_PAIR(m, acc, step, n)            \
+  "vpbroadcastd 4*" #m "+8*" #n "*" #step          \
+  "(%[x]), %%ymm14\n\t"                            \
+  "vpbroadcastd 4*" #m "+8*" #n "*" #step "+4*" #n \
+  "(%[x]), %%ymm15\n\t"                            \
+  "vpmaddubsw %%ymm14, %%ymm12, %%ymm14\n\t"       \
+  "vpmaddubsw %%ymm15, %%ymm13, %%ymm15\n\t"       \
+  "vpaddw %%ymm14, %%ymm15, %%ymm15\n\t"           \
+  "vpmaddwd %[ones], %%ymm15, %%ymm15\n\t"         \
+  "vpaddd %%ymm15, %%ymm" acc ", %%ymm" acc "\n\t"
+#define AVX2_INT8_LOW(m, a, b, step, n) AVX2_INT8_PAIR(m, a, step, n)
+#define AVX2_INT8_HIGH(m, a, b, step, n) AVX2_INT8_PAIR(m, b, step, n)
+#define AVX2_INT8_STEP(step, n)                                  \
+  "vmovdqa 128*" #step                                           \
+  "(%[w]), %%ymm12\n\t"                                          \
+  "vmovdqa 128*" #step "+64(%[w]), %%ymm13\n\t" LUT6_TOKENS_##n( \
+      AVX2_INT8_LOW, step, n) "vmovdqa 128*" #step               \
+                              "+32(%[w]), %%ymm12\n\t"           \
+                              "vmovdqa 128*" #step               \
+                              "+96(%[w]), %%ymm13\n\t" LUT6_TOKENS_##n(AVX2_INT8_HIGH, step, n)
+#define AVX2_INT8_STEPS(n) \
+  AVX2_INT8_STEP(0, n) AVX2_INT8_STEP(1, n) "add $2*128, %[w]\n\tadd $2*8*" #n ", %[x]\n\t"
+LUT6_DEFINE_TILES(LUT6_AVX2, multiply_int8, AVX2_NOTHING, AVX2_INT8_START, AVX2_INT8_STEPS,
+                  kLut6BlockColumns<std::int8_t> / 16, AVX2_END, AVX2_NOTHING, AVX2_CLOBBERS)
 
 }  // namespace
 
 const Lut6Kernels kLut6Avx2Kernels = {
     .name = "AVX2",
     .panel_channels = kLut6GroupRows,
-    .decode_int16 = decode_int16,
-    .multiply_int16 = multiply_int16,
+    .int16 = {decode_int16, multiply_int16},
+    .int8 = {decode_int8, multiply_int8},
 };
 
 }  // namespace clefkit

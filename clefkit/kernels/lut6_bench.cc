@@ -26,7 +26,7 @@ const Lut6TestMatrix& matrix_of(const Case& c) {
   const auto key = std::pair(c.rows, c.columns);
   const auto found = matrices.find(key);
   if (found != matrices.end()) return found->second;
-  return matrices.emplace(key, Lut6TestMatrix::random_on_grid({c.rows, c.columns, 16}, 1))
+  return matrices.emplace(key, Lut6TestMatrix::random_on_grid({c.rows, c.columns, 16}, 1, 1))
       .first->second;
 }
 
@@ -44,14 +44,14 @@ void report(benchmark::State& state, const Case& c) {
                          benchmark::Counter::kIsIterationInvariantRate);
 }
 
-void run_lut6(benchmark::State& state, const Lut6Kernels* kernels, Case c) {
+void run_lut6(benchmark::State& state, const Lut6Kernels* kernels, Lut6Format format, Case c) {
   const Lut6Matrix matrix = matrix_of(c).view();
   const std::vector<float> x = activations(c);
   std::vector<float> y(c.tokens * c.rows);
   Executor executor(c.threads);
   const Lut6Output output{&matrix, {}, {y.data(), c.tokens, c.rows}};
   for (auto _ : state) {
-    lut6_linear({executor}, *kernels, {x.data(), c.tokens, c.columns}, {&output, 1});
+    lut6_linear({executor}, *kernels, format, {x.data(), c.tokens, c.columns}, {&output, 1});
   }
   report(state, c);
 }
@@ -95,8 +95,12 @@ void add_all() {
         const Case c{rows, columns, tokens, threads};
         for (const Lut6Kernels* const kernels : supported_lut6_kernels()) {
           if (kernels == &kLut6ScalarKernels) continue;
-          add(std::string("int16 ") + kernels->name, c,
-              [kernels, c](benchmark::State& state) { run_lut6(state, kernels, c); });
+          add(std::string("int16 ") + kernels->name, c, [kernels, c](benchmark::State& state) {
+            run_lut6(state, kernels, Lut6Format::kInt16, c);
+          });
+          add(std::string("int8 ") + kernels->name, c, [kernels, c](benchmark::State& state) {
+            run_lut6(state, kernels, Lut6Format::kInt8, c);
+          });
         }
 #if defined(CLEFKIT_HAVE_OPENBLAS)
         add("OpenBLAS sgemm", c, [c](benchmark::State& state) { run_openblas(state, c); });

@@ -15,8 +15,21 @@ inline constexpr std::size_t kLut6GroupRows = 16;
 inline constexpr std::size_t kLut6DecodeColumns = 16;
 // A tile holds at most this many tokens: its sums fill the registers of AVX2.
 inline constexpr std::size_t kLut6TileTokens = 6;
+
 // Columns that share one activation scale: integer sums end, and become float, with the block.
-inline constexpr std::size_t kLut6Int16BlockColumns = 64;
+template <typename Value>
+inline constexpr std::size_t kLut6BlockColumns = 0;
+template <>
+inline constexpr std::size_t kLut6BlockColumns<std::int16_t> = 64;
+template <>
+inline constexpr std::size_t kLut6BlockColumns<std::int8_t> = 32;
+
+// Neighbouring columns that fill 32 bits: the unit of multiply-add instructions and of all layouts.
+template <typename Value>
+inline constexpr std::size_t kLut6Depth = 4 / sizeof(Value);
+
+// int8 weights are multiplied as w + 128, unsigned: the sums of a block start at −128 · Σ x.
+inline constexpr int kLut6WeightOffset = 128;
 
 // Sixteen rows of packed indices. `columns` is a multiple of kLut6DecodeColumns; decoders may read
 // 4 bytes past the last column of each row.
@@ -30,22 +43,30 @@ struct Lut6Rows {
 //   sums[token][channel] = fma(float(Σ x · w over the block), scales[block][token], sums[…])
 // for one block after the other, each sum of integers exact in int32.
 struct Lut6Tile {
-  const void* panel;    // decoded weights, see Lut6Kernels
-  const void* x;        // int16: [blocks][block / 2][tokens][2]
-  const float* scales;  // [blocks][tokens]
-  float* sums;          // [tokens][panel_channels], 64-byte aligned
-  std::size_t tokens;   // 1 to kLut6TileTokens
+  const void* panel;            // decoded weights, see Lut6Arithmetic
+  const void* x;                // [blocks][block / depth][tokens][depth]
+  const float* scales;          // [blocks][tokens]
+  const std::int32_t* offsets;  // int8 only: −128 · Σ x, [blocks][tokens]
+  float* sums;                  // [tokens][panel_channels], 64-byte aligned
+  std::size_t tokens;           // 1 to kLut6TileTokens
   std::size_t blocks;
+};
+
+template <typename Value>
+struct Lut6Arithmetic {
+  // Decodes one group into its place in a panel [columns / depth][panel_channels][depth]: `panel`
+  // points at the group's first channel of column 0. `table` has 64 entries; int8 ones are ≥ −127
+  // and arrive in the panel as w + 128.
+  void (*decode)(const Lut6Rows& rows, const Value* table, void* panel);
+  void (*multiply)(const Lut6Tile& tile);
 };
 
 struct Lut6Kernels {
   const char* name;
   // Channels of one panel, a multiple of kLut6GroupRows.
   std::size_t panel_channels;
-  // Decodes one group into its place in a panel [columns / 2][panel_channels][2]: `panel` points
-  // at the group's first channel of column 0. `table` has 64 entries.
-  void (*decode_int16)(const Lut6Rows& rows, const std::int16_t* table, std::int16_t* panel);
-  void (*multiply_int16)(const Lut6Tile& tile);
+  Lut6Arithmetic<std::int16_t> int16;
+  Lut6Arithmetic<std::int8_t> int8;
 };
 
 // Plain C++, slow: what the others must equal bit for bit.

@@ -24,35 +24,82 @@ constexpr std::size_t kStripChannels = kStripGroups * kLut6GroupRows;
 constexpr std::size_t kTailBytes = 32;
 constexpr std::size_t kColumnsReadAhead = 8;  // At least 4 bytes.
 
+// Groups of one output that are computed alike; with kInt8 they need not be neighbours.
 struct Strip {
   const Lut6Output* output;
-  std::size_t first_group;
+  std::array<std::size_t, kStripGroups> groups;
   std::size_t group_count;
 };
 
-std::vector<Strip> cut_into_strips(std::span<const Lut6Output> outputs) {
-  std::vector<Strip> strips;
+struct Strips {
+  std::vector<Strip> int16;
+  std::vector<Strip> int8;
+};
+
+std::size_t palette_of(const Lut6Matrix& matrix, std::size_t group) {
+  return group * kLut6GroupRows / matrix.shape().rows_per_palette;
+}
+
+bool is_on_grid(const Lut6Matrix& matrix, std::size_t group) {
+  const std::size_t palette = palette_of(matrix, group);
+  return make_lut6_int8_table(matrix.palette(palette), matrix.grid_scale(palette)).has_value();
+}
+
+Strips cut_into_strips(Lut6Format format, std::span<const Lut6Output> outputs) {
+  Strips strips;
   for (const Lut6Output& output : outputs) {
-    const std::size_t groups = output.matrix->shape().rows / kLut6GroupRows;
-    for (std::size_t first = 0; first < groups; first += kStripGroups) {
-      strips.push_back({&output, first, std::min(kStripGroups, groups - first)});
+    assert(lut6_linear_supports(output.matrix->shape()));
+    Strip int16{&output, {}, 0}, int8{&output, {}, 0};
+    const auto flush = [](Strip& strip, std::vector<Strip>& to) {
+      if (strip.group_count != 0) to.push_back(strip);
+      strip.group_count = 0;
+    };
+    for (std::size_t group = 0; group < output.matrix->shape().rows / kLut6GroupRows; ++group) {
+      const bool as_int8 = format == Lut6Format::kInt8 && is_on_grid(*output.matrix, group);
+      Strip& strip = as_int8 ? int8 : int16;
+      strip.groups[strip.group_count++] = group;
+      if (strip.group_count == kStripGroups) flush(strip, as_int8 ? strips.int8 : strips.int16);
     }
+    flush(int16, strips.int16);
+    flush(int8, strips.int8);
   }
   return strips;
 }
 
+template <typename Value>
+const Lut6Arithmetic<Value>& arithmetic_of(const Lut6Kernels& kernels) {
+  if constexpr (sizeof(Value) == 1) {
+    return kernels.int8;
+  } else {
+    return kernels.int16;
+  }
+}
+
+template <typename Value>
+Lut6Table<Value> table_of(const Lut6Matrix& matrix, std::size_t group) {
+  const std::size_t palette = palette_of(matrix, group);
+  if constexpr (sizeof(Value) == 1) {
+    return *make_lut6_int8_table(matrix.palette(palette), matrix.grid_scale(palette));
+  } else {
+    return make_lut6_int16_table(matrix.palette(palette), matrix.grid_scale(palette));
+  }
+}
+
 // One strip times all tokens of a sweep.
+template <typename Value>
 class StripTask {
  public:
-  StripTask(const Lut6Kernels& kernels, const Lut6Layout& layout, const Strip& strip,
+  StripTask(const Lut6Kernels& kernels, const Lut6Packed<Value>& x, const Strip& strip,
             std::byte* scratch)
-      : kernels_(kernels), layout_(layout), strip_(strip), matrix_(*strip.output->matrix) {
-    panel_ = reinterpret_cast<std::int16_t*>(scratch);
-    sums_ = reinterpret_cast<float*>(scratch + panel_bytes(kernels));
-    for (std::size_t group = 0; group < strip.group_count; ++group) {
-      const std::size_t palette =
-          (strip.first_group + group) * kLut6GroupRows / matrix_.shape().rows_per_palette;
-      tables_[group] = make_lut6_int16_table(matrix_.palette(palette), matrix_.grid_scale(palette));
+      : arithmetic_(arithmetic_of<Value>(kernels)),
+        panel_channels_(kernels.panel_channels),
+        x_(x),
+        strip_(strip),
+        matrix_(*strip.output->matrix),
+        panel_(reinterpret_cast<Value*>(scratch)),
+        sums_(reinterpret_cast<float*>(scratch + panel_bytes(kernels))) {
+    for (std::size_t i = 0; i < strip.group_count; ++i) {
+      tables_[i] = table_of<Value>(matrix_, strip.groups[i]);
     }
   }
 
@@ -60,44 +107,43 @@ class StripTask {
     return panel_bytes(kernels) + tokens * kStripChannels * sizeof(float);
   }
 
-  void multiply(const std::int16_t* values, const float* scales) {
-    const std::size_t groups_per_panel = kernels_.panel_channels / kLut6GroupRows;
-    std::fill_n(sums_, layout_.tokens() * kStripChannels, 0.0f);
-    for (std::size_t column = 0; column < layout_.columns(); column += kLut6PanelColumns) {
-      for (std::size_t group = 0; group < strip_.group_count; group += groups_per_panel) {
-        const std::size_t end = std::min(group + groups_per_panel, strip_.group_count);
-        for (std::size_t i = group; i < end; ++i) {
-          decode(i, column, panel_ + (i - group) * kLut6GroupRows * 2);
+  void multiply() {
+    const Lut6Layout& layout = x_.layout;
+    const std::size_t groups_per_panel = panel_channels_ / kLut6GroupRows;
+    std::fill_n(sums_, layout.tokens() * kStripChannels, 0.0f);
+    for (std::size_t column = 0; column < layout.columns(); column += kLut6PanelColumns) {
+      for (std::size_t first = 0; first < strip_.group_count; first += groups_per_panel) {
+        const std::size_t end = std::min(first + groups_per_panel, strip_.group_count);
+        for (std::size_t i = first; i < end; ++i) {
+          decode(i, column, panel_ + (i - first) * kLut6GroupRows * kLut6Depth<Value>);
         }
         prefetch_after(end, column);
-        for (std::size_t tile = 0; tile < layout_.tile_count(); ++tile) {
-          kernels_.multiply_int16({.panel = panel_,
-                                   .x = values + layout_.values_offset(column, tile),
-                                   .scales = scales + layout_.scales_offset(column, tile),
-                                   .sums = sums_of(group, layout_.first_token(tile)),
-                                   .tokens = layout_.tile_tokens(tile),
-                                   .blocks = layout_.panel_blocks(column)});
+        for (std::size_t tile = 0; tile < layout.tile_count(); ++tile) {
+          const std::size_t scales = layout.scales_offset(column, tile);
+          arithmetic_.multiply({.panel = panel_,
+                                .x = x_.values + layout.values_offset(column, tile),
+                                .scales = x_.scales + scales,
+                                .offsets = x_.offsets == nullptr ? nullptr : x_.offsets + scales,
+                                .sums = sums_of(first, layout.first_token(tile)),
+                                .tokens = layout.tile_tokens(tile),
+                                .blocks = layout.panel_blocks(column)});
         }
       }
     }
   }
 
   void write(MatrixView<float> y) const {
-    const std::size_t first_channel = strip_.first_group * kLut6GroupRows;
+    static constexpr std::array<float, kLut6GroupRows> kNoBias{};
     const std::span<const float> bias = strip_.output->bias;
-    std::array<float, kStripChannels> scale{}, shift{};
-    for (std::size_t i = 0; i < strip_.group_count * kLut6GroupRows; ++i) {
-      scale[i] = tables_[i / kLut6GroupRows].scale;
-      if (!bias.empty()) shift[i] = bias[first_channel + i];
-    }
-    const std::size_t panel_channels = kernels_.panel_channels;
-    for (std::size_t token = 0; token < layout_.tokens(); ++token) {
-      float* const out = y.row(token).data() + first_channel;
-      for (std::size_t group = 0; group < strip_.group_count; ++group) {
-        const std::size_t channel = group * kLut6GroupRows;
-        const float* const sums = sums_of(group, token) + channel % panel_channels;
-        for (std::size_t i = 0; i < kLut6GroupRows; ++i) {
-          out[channel + i] = sums[i] * scale[channel + i] + shift[channel + i];
+    for (std::size_t token = 0; token < x_.layout.tokens(); ++token) {
+      float* const row = y.row(token).data();
+      for (std::size_t i = 0; i < strip_.group_count; ++i) {
+        const std::size_t channel = strip_.groups[i] * kLut6GroupRows;
+        const float scale = tables_[i].scale;
+        const float* const shift = bias.empty() ? kNoBias.data() : bias.data() + channel;
+        const float* const sums = sums_of(i, token) + i * kLut6GroupRows % panel_channels_;
+        for (std::size_t j = 0; j < kLut6GroupRows; ++j) {
+          row[channel + j] = sums[j] * scale + shift[j];
         }
       }
     }
@@ -105,23 +151,23 @@ class StripTask {
 
  private:
   static std::size_t panel_bytes(const Lut6Kernels& kernels) {
-    return kLut6PanelColumns * kernels.panel_channels * sizeof(std::int16_t);
+    return kLut6PanelColumns * kernels.panel_channels * sizeof(Value);
   }
 
   // Sums lie panel by panel: rows of y, 16 KiB apart, would cost an address translation each.
-  float* sums_of(std::size_t group, std::size_t token) const {
-    const std::size_t panel = group * kLut6GroupRows / kernels_.panel_channels;
-    return sums_ + (panel * layout_.tokens() + token) * kernels_.panel_channels;
+  float* sums_of(std::size_t i, std::size_t token) const {
+    const std::size_t panel = i * kLut6GroupRows / panel_channels_;
+    return sums_ + (panel * x_.layout.tokens() + token) * panel_channels_;
   }
 
-  const std::uint8_t* packed_at(std::size_t group, std::size_t column) const {
-    const std::size_t row = (strip_.first_group + group) * kLut6GroupRows;
-    return matrix_.packed_indices().data() + row * matrix_.shape().bytes_per_row() + column / 4 * 3;
+  // Group i of the strip.
+  const std::uint8_t* packed_at(std::size_t i, std::size_t column) const {
+    return matrix_.packed_row(strip_.groups[i] * kLut6GroupRows).data() + column / 4 * 3;
   }
 
-  void decode(std::size_t group, std::size_t column, std::int16_t* out) const {
+  void decode(std::size_t i, std::size_t column, Value* out) const {
     const std::size_t row_bytes = matrix_.shape().bytes_per_row();
-    const std::int16_t* const table = tables_[group].entries.data();
+    const Value* const table = tables_[i].entries.data();
     const std::size_t left = matrix_.shape().columns - column;
     const std::size_t columns = std::min(left, kLut6PanelColumns);
     // The last columns of a row are decoded from a copy: the mapped file may end behind them.
@@ -130,45 +176,91 @@ class StripTask {
                                    : (std::max(left, kColumnsReadAhead) - kColumnsReadAhead) /
                                          kLut6DecodeColumns * kLut6DecodeColumns;
     if (direct != 0) {
-      kernels_.decode_int16({packed_at(group, column), row_bytes, direct}, table, out);
+      arithmetic_.decode({packed_at(i, column), row_bytes, direct}, table, out);
     }
     if (direct == columns) return;
     const std::size_t tail_columns = columns - direct;
     std::array<std::uint8_t, kLut6GroupRows * kTailBytes> tail{};
     for (std::size_t row = 0; row < kLut6GroupRows; ++row) {
-      std::memcpy(&tail[row * kTailBytes], packed_at(group, column + direct) + row * row_bytes,
+      std::memcpy(&tail[row * kTailBytes], packed_at(i, column + direct) + row * row_bytes,
                   tail_columns / 4 * 3);
     }
-    kernels_.decode_int16({tail.data(), kTailBytes, align_up(tail_columns, kLut6DecodeColumns)},
-                          table, out + direct * kernels_.panel_channels);
+    arithmetic_.decode({tail.data(), kTailBytes, align_up(tail_columns, kLut6DecodeColumns)}, table,
+                       out + direct * panel_channels_);
   }
 
   // Rows of indices are far apart and read a few lines at a time, which no hardware foresees.
-  void prefetch_after(std::size_t group, std::size_t column) const {
-    if (group == strip_.group_count) {
-      group = 0;
+  void prefetch_after(std::size_t i, std::size_t column) const {
+    if (i == strip_.group_count) {
+      i = 0;
       column += kLut6PanelColumns;
     }
     const std::size_t columns = matrix_.shape().columns;
     if (column >= columns) return;
     const std::size_t bytes = std::min(kLut6PanelColumns, columns - column) / 4 * 3;
-    const std::size_t end =
-        std::min(group + kernels_.panel_channels / kLut6GroupRows, strip_.group_count);
-    for (std::size_t row = 0; row < (end - group) * kLut6GroupRows; ++row) {
-      const std::uint8_t* const packed =
-          packed_at(group, column) + row * matrix_.shape().bytes_per_row();
-      for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(packed + i, 0, 2);
+    const std::size_t end = std::min(i + panel_channels_ / kLut6GroupRows, strip_.group_count);
+    for (; i < end; ++i) {
+      for (std::size_t row = 0; row < kLut6GroupRows; ++row) {
+        const std::uint8_t* const packed =
+            packed_at(i, column) + row * matrix_.shape().bytes_per_row();
+        for (std::size_t byte = 0; byte < bytes; byte += 64) {
+          __builtin_prefetch(packed + byte, 0, 2);
+        }
+      }
     }
   }
 
-  const Lut6Kernels& kernels_;
-  const Lut6Layout& layout_;
+  const Lut6Arithmetic<Value>& arithmetic_;
+  std::size_t panel_channels_;
+  const Lut6Packed<Value>& x_;
   const Strip& strip_;
   const Lut6Matrix& matrix_;
-  std::array<Lut6Int16Table, kStripGroups> tables_;
-  std::int16_t* panel_;
+  std::array<Lut6Table<Value>, kStripGroups> tables_;
+  Value* panel_;
   float* sums_;
 };
+
+// Memory of the calling thread, kept for its next call.
+struct Scratch {
+  ScratchBuffer int16, int8, workers;
+};
+
+template <typename Value>
+Lut6Packed<Value> pack(const ComputeContext& context, MatrixView<const float> x,
+                       ScratchBuffer& scratch) {
+  const Lut6Layout layout(x.rows, x.columns, kLut6BlockColumns<Value>);
+  const std::size_t value_bytes = align_up(layout.value_count() * sizeof(Value), 64);
+  const std::size_t scale_bytes = align_up(layout.scale_count() * sizeof(float), 64);
+  std::byte* const memory = scratch.reserve(value_bytes + 2 * scale_bytes);
+  Lut6Packed<Value> packed{layout, reinterpret_cast<Value*>(memory),
+                           reinterpret_cast<float*>(memory + value_bytes), nullptr};
+  if constexpr (sizeof(Value) == 1) {
+    packed.offsets = reinterpret_cast<std::int32_t*>(memory + value_bytes + scale_bytes);
+  }
+  pack_activations(context, x, packed);
+  return packed;
+}
+
+struct Sweep {
+  const Lut6Kernels& kernels;
+  MatrixView<const float> x;
+  std::size_t first_token;  // of x in the whole input, and so in y
+};
+
+template <typename Value>
+void run(const ComputeContext& context, const Sweep& sweep, const std::vector<Strip>& strips,
+         ScratchBuffer& packed_scratch, ScratchBuffer& worker_scratch) {
+  if (strips.empty()) return;
+  const Lut6Packed<Value> packed = pack<Value>(context, sweep.x, packed_scratch);
+  const std::size_t worker_bytes =
+      align_up(StripTask<Value>::scratch_bytes(sweep.kernels, sweep.x.rows), 4096);
+  std::byte* const workers = worker_scratch.reserve(worker_bytes * context.executor.thread_count());
+  context.parallel_for(strips.size(), [&](std::size_t index, std::size_t worker) {
+    StripTask<Value> task(sweep.kernels, packed, strips[index], workers + worker * worker_bytes);
+    task.multiply();
+    task.write(strips[index].output->y.rows_from(sweep.first_token, sweep.x.rows));
+  });
+}
 
 }  // namespace
 
@@ -176,30 +268,14 @@ bool lut6_linear_supports(const Lut6Matrix::Shape& shape) {
   return shape.rows_per_palette % kLut6GroupRows == 0;
 }
 
-void lut6_linear(const ComputeContext& context, const Lut6Kernels& kernels,
+void lut6_linear(const ComputeContext& context, const Lut6Kernels& kernels, Lut6Format format,
                  MatrixView<const float> x, std::span<const Lut6Output> outputs) {
-  static thread_local ScratchBuffer packed_scratch, worker_scratch;
-  const std::vector<Strip> strips = cut_into_strips(outputs);
+  static thread_local Scratch scratch;
+  const Strips strips = cut_into_strips(format, outputs);
   for (std::size_t first = 0; first < x.rows; first += kSweepTokens) {
-    const std::size_t tokens = std::min(kSweepTokens, x.rows - first);
-    const Lut6Layout layout(tokens, x.columns, kLut6Int16BlockColumns);
-    const std::size_t value_bytes = align_up(layout.value_count() * sizeof(std::int16_t), 64);
-    std::byte* const packed =
-        packed_scratch.reserve(value_bytes + layout.scale_count() * sizeof(float));
-    auto* const values = reinterpret_cast<std::int16_t*>(packed);
-    auto* const scales = reinterpret_cast<float*>(packed + value_bytes);
-    pack_activations(context, x.rows_from(first, tokens), layout, values, scales);
-
-    const std::size_t worker_bytes = align_up(StripTask::scratch_bytes(kernels, tokens), 4096);
-    std::byte* const workers =
-        worker_scratch.reserve(worker_bytes * context.executor.thread_count());
-    context.parallel_for(strips.size(), [&](std::size_t index, std::size_t worker) {
-      const Strip& strip = strips[index];
-      assert(lut6_linear_supports(strip.output->matrix->shape()));
-      StripTask task(kernels, layout, strip, workers + worker * worker_bytes);
-      task.multiply(values, scales);
-      task.write(strip.output->y.rows_from(first, tokens));
-    });
+    const Sweep sweep{kernels, x.rows_from(first, std::min(kSweepTokens, x.rows - first)), first};
+    run<std::int16_t>(context, sweep, strips.int16, scratch.int16, scratch.workers);
+    run<std::int8_t>(context, sweep, strips.int8, scratch.int8, scratch.workers);
   }
 }
 

@@ -29,14 +29,19 @@ std::vector<float> random_activations(std::size_t tokens, std::size_t columns, u
   return x;
 }
 
+struct Options {
+  Lut6Format format = Lut6Format::kInt16;
+  std::size_t threads = 1;
+  std::span<const float> bias = {};
+};
+
 std::vector<float> apply(const Lut6Kernels& kernels, const Lut6Matrix& matrix,
-                         const std::vector<float>& x, std::size_t threads = 1,
-                         std::span<const float> bias = {}) {
+                         const std::vector<float>& x, const Options& options = {}) {
   const std::size_t columns = matrix.shape().columns, tokens = x.size() / columns;
   std::vector<float> y(tokens * matrix.shape().rows, -1.0f);
-  Executor executor(threads);
-  const Lut6Output output{&matrix, bias, {y.data(), tokens, matrix.shape().rows}};
-  lut6_linear({executor}, kernels, {x.data(), tokens, columns}, {&output, 1});
+  Executor executor(options.threads);
+  const Lut6Output output{&matrix, options.bias, {y.data(), tokens, matrix.shape().rows}};
+  lut6_linear({executor}, kernels, options.format, {x.data(), tokens, columns}, {&output, 1});
   return y;
 }
 
@@ -60,6 +65,8 @@ double relative_rmse(const Lut6Matrix& matrix, const std::vector<float>& x,
   return std::sqrt(error / energy);
 }
 
+constexpr Lut6Format kFormats[] = {Lut6Format::kInt16, Lut6Format::kInt8};
+
 const Lut6Kernels& fastest() { return *supported_lut6_kernels().front(); }
 
 TEST(Lut6Linear, MultipliesByHand) {
@@ -69,7 +76,8 @@ TEST(Lut6Linear, MultipliesByHand) {
   std::fill(matrix.palettes.begin() + 64, matrix.palettes.end(), to_half(-2.0f));
   std::vector<float> bias(32, 0.0f);
   bias[31] = 100.0f;
-  const std::vector<float> y = apply(fastest(), matrix.view(), {1, 2, 3, 4, 8, 0, 0, 0}, 1, bias);
+  const std::vector<float> y =
+      apply(fastest(), matrix.view(), {1, 2, 3, 4, 8, 0, 0, 0}, {.bias = bias});
   ASSERT_EQ(y.size(), 64u);
   EXPECT_NEAR(y[0], 5.0f, 1e-3f);
   EXPECT_NEAR(y[15], 5.0f, 1e-3f);
@@ -87,10 +95,13 @@ TEST(Lut6Linear, EveryInstructionSetGivesTheBitsOfPlainLoops) {
       for (const std::size_t tokens : {1, 2, 3, 4, 5, 6, 7, 13}) {
         const Lut6TestMatrix matrix = Lut6TestMatrix::random_on_grid({rows, columns, 16}, ++seed);
         const std::vector<float> x = random_activations(tokens, columns, seed);
-        const std::vector<float> expected = apply(kLut6ScalarKernels, matrix.view(), x);
-        for (const Lut6Kernels* const kernels : supported_lut6_kernels()) {
-          ASSERT_EQ(apply(*kernels, matrix.view(), x), expected)
-              << kernels->name << ' ' << rows << 'x' << columns << ", " << tokens << " tokens";
+        for (const Lut6Format format : kFormats) {
+          const Options options{.format = format};
+          const std::vector<float> expected = apply(kLut6ScalarKernels, matrix.view(), x, options);
+          for (const Lut6Kernels* const kernels : supported_lut6_kernels()) {
+            ASSERT_EQ(apply(*kernels, matrix.view(), x, options), expected)
+                << kernels->name << ' ' << rows << 'x' << columns << ", " << tokens << " tokens";
+          }
         }
       }
     }
@@ -104,6 +115,51 @@ TEST(Lut6Linear, StaysWithinTheErrorOfSixteenBits) {
     const double error = relative_rmse(matrix.view(), x, apply(fastest(), matrix.view(), x));
     EXPECT_LT(error, 2e-4) << columns;
     EXPECT_GT(error, 1e-5) << columns;  // Else this measured something else.
+  }
+}
+
+TEST(Lut6Linear, StaysWithinTheErrorOfEightBitActivationsOnAGrid) {
+  for (const std::size_t columns : {4096, 12288}) {
+    const Lut6TestMatrix matrix = Lut6TestMatrix::random_on_grid({32, columns, 16}, 5, 1);
+    const std::vector<float> x = random_activations(16, columns, 6);
+    const Options options{.format = Lut6Format::kInt8};
+    const double error =
+        relative_rmse(matrix.view(), x, apply(fastest(), matrix.view(), x, options));
+    EXPECT_LT(error, 1.6e-2) << columns;
+    EXPECT_GT(error, 1e-3) << columns;
+  }
+}
+
+TEST(Lut6Linear, TakesSixteenBitsForGroupsThatAreOnNoGrid) {
+  Lut6TestMatrix matrix = Lut6TestMatrix::random_on_grid({96, 68, 16}, 22);  // Every second group.
+  matrix.palettes[2 * 64] = to_half(0.123f);  // And group 2 is not where its scale says.
+  const std::vector<float> x = random_activations(5, 68, 23);
+  const std::vector<float> int16 = apply(fastest(), matrix.view(), x);
+  const std::vector<float> int8 = apply(fastest(), matrix.view(), x, {.format = Lut6Format::kInt8});
+  for (std::size_t i = 0; i < int16.size(); ++i) {
+    const std::size_t group = i % 96 / 16;
+    EXPECT_EQ(int16[i] == int8[i], group != 0 && group != 4) << i;
+  }
+}
+
+TEST(Lut6Linear, SurvivesTheLargestSums) {
+  // All weights at one end of their range and all activations alike: the case that could overflow.
+  for (const int sign : {1, -1}) {
+    Lut6TestMatrix matrix = Lut6TestMatrix::random_on_grid({16, 256, 16}, 24);
+    const float largest = static_cast<float>(127 * sign) * matrix.grid_scales[0];
+    std::fill(matrix.palettes.begin(), matrix.palettes.end(), to_half(largest));
+    for (const float value : {1.0f, -1.0f}) {
+      const std::vector<float> x(6 * 256, value);
+      const float exact = largest * value * 256.0f;
+      for (const Lut6Kernels* const kernels : supported_lut6_kernels()) {
+        for (const float y : apply(*kernels, matrix.view(), x)) {
+          EXPECT_NEAR(y / exact, 1.0f, 1e-3f) << kernels->name;
+        }
+        for (const float y : apply(*kernels, matrix.view(), x, {.format = Lut6Format::kInt8})) {
+          EXPECT_NEAR(y / exact, 1.0f, 2e-2f) << kernels->name;
+        }
+      }
+    }
   }
 }
 
@@ -124,9 +180,9 @@ TEST(Lut6Linear, GivesARowTheSameBitsAloneAndAmongOthers) {
 TEST(Lut6Linear, DoesNotDependOnTheNumberOfThreads) {
   const Lut6TestMatrix matrix = Lut6TestMatrix::random({528, 320, 16}, 9);
   const std::vector<float> x = random_activations(37, 320, 10);
-  const std::vector<float> expected = apply(fastest(), matrix.view(), x, 1);
+  const std::vector<float> expected = apply(fastest(), matrix.view(), x);
   for (const std::size_t threads : {2, 3, 5}) {
-    EXPECT_EQ(apply(fastest(), matrix.view(), x, threads), expected);
+    EXPECT_EQ(apply(fastest(), matrix.view(), x, {.threads = threads}), expected);
   }
 }
 
@@ -139,7 +195,7 @@ TEST(Lut6Linear, ComputesSeveralMatricesOfOneInput) {
   Executor executor(2);
   const Lut6Output outputs[] = {{&views[0], {}, {y1.data(), 9, 96}},
                                 {&views[1], {}, {y2.data(), 9, 16}}};
-  lut6_linear({executor}, fastest(), {x.data(), 9, 260}, outputs);
+  lut6_linear({executor}, fastest(), Lut6Format::kInt16, {x.data(), 9, 260}, outputs);
   EXPECT_EQ(y1, apply(fastest(), views[0], x));
   EXPECT_EQ(y2, apply(fastest(), views[1], x));
 }
@@ -151,7 +207,7 @@ TEST(Lut6Linear, LeavesWhatLiesBesideItsRowsAlone) {
   std::vector<float> y(3 * 20, 7.0f);
   Executor executor(1);
   const Lut6Output output{&view, {}, {y.data(), 3, 16, 20}};
-  lut6_linear({executor}, fastest(), {x.data(), 3, 8, 10}, {&output, 1});
+  lut6_linear({executor}, fastest(), Lut6Format::kInt16, {x.data(), 3, 8, 10}, {&output, 1});
   for (std::size_t token = 0; token < 3; ++token) {
     const auto first = x.begin() + static_cast<std::ptrdiff_t>(token * 10);
     const std::vector<float> expected = apply(fastest(), view, {first, first + 8});

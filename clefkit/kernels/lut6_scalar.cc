@@ -11,34 +11,36 @@ unsigned index_at(const std::uint8_t* row, std::size_t column) {
   return bits >> (6 * (column % 4)) & 63;
 }
 
-// kDepth neighbouring columns lie together: 2 of int16, 4 of int8 fill 32 bits.
-template <typename T, std::size_t kDepth>
-void decode(const Lut6Rows& rows, const T* table, T* panel) {
+template <typename Value, typename PanelValue, int kOffset>
+void decode(const Lut6Rows& rows, const Value* table, void* panel) {
+  constexpr std::size_t kDepth = kLut6Depth<Value>;
+  auto* const out = static_cast<PanelValue*>(panel);
   for (std::size_t channel = 0; channel < kLut6GroupRows; ++channel) {
     const std::uint8_t* const row = rows.packed + channel * rows.row_bytes;
     for (std::size_t column = 0; column < rows.columns; ++column) {
-      panel[(column / kDepth * kLut6GroupRows + channel) * kDepth + column % kDepth] =
-          table[index_at(row, column)];
+      out[(column / kDepth * kLut6GroupRows + channel) * kDepth + column % kDepth] =
+          static_cast<PanelValue>(table[index_at(row, column)] + kOffset);
     }
   }
 }
 
-template <typename T, std::size_t kDepth, std::size_t kBlock>
+template <typename Value, typename PanelValue>
 void multiply(const Lut6Tile& tile) {
-  const T* const panel = static_cast<const T*>(tile.panel);
-  const T* const x = static_cast<const T*>(tile.x);
+  constexpr std::size_t kDepth = kLut6Depth<Value>, kBlock = kLut6BlockColumns<Value>;
+  const auto* const panel = static_cast<const PanelValue*>(tile.panel);
+  const auto* const x = static_cast<const Value*>(tile.x);
   for (std::size_t block = 0; block < tile.blocks; ++block) {
     for (std::size_t token = 0; token < tile.tokens; ++token) {
-      const float scale = tile.scales[block * tile.tokens + token];
+      const std::size_t i = block * tile.tokens + token;
       for (std::size_t channel = 0; channel < kLut6GroupRows; ++channel) {
-        std::int32_t dot = 0;
+        std::int32_t dot = tile.offsets == nullptr ? 0 : tile.offsets[i];
         for (std::size_t k = block * kBlock; k < (block + 1) * kBlock; ++k) {
           const std::size_t step = k / kDepth, lane = k % kDepth;
           dot += x[(step * tile.tokens + token) * kDepth + lane] *
                  panel[(step * kLut6GroupRows + channel) * kDepth + lane];
         }
         float& sum = tile.sums[token * kLut6GroupRows + channel];
-        sum = std::fma(static_cast<float>(dot), scale, sum);
+        sum = std::fma(static_cast<float>(dot), tile.scales[i], sum);
       }
     }
   }
@@ -49,8 +51,9 @@ void multiply(const Lut6Tile& tile) {
 const Lut6Kernels kLut6ScalarKernels = {
     .name = "scalar",
     .panel_channels = kLut6GroupRows,
-    .decode_int16 = decode<std::int16_t, 2>,
-    .multiply_int16 = multiply<std::int16_t, 2, kLut6Int16BlockColumns>,
+    .int16 = {decode<std::int16_t, std::int16_t, 0>, multiply<std::int16_t, std::int16_t>},
+    .int8 = {decode<std::int8_t, std::uint8_t, kLut6WeightOffset>,
+             multiply<std::int8_t, std::uint8_t>},
 };
 
 }  // namespace clefkit

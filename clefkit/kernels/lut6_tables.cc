@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace clefkit {
 namespace {
 
 constexpr float kLargestInt16 = 32767.0f;
-constexpr int kLargestStep = 127;
+constexpr float kLargestStep = 127.0f;
 // 127 · 258 is the last multiple that an int16 holds.
 constexpr int kInt16PerStep = 258;
 
@@ -22,31 +21,32 @@ Values values_of(Lut6Matrix::Palette palette) {
   return values;
 }
 
-// The k of each k · scale. Empty when some entry is not on the grid, whatever the file says.
-std::optional<std::array<std::int8_t, Lut6Matrix::kPaletteSize>> grid_steps(const Values& values,
-                                                                            float scale) {
-  if (!(scale > 0.0f) || !std::isfinite(scale)) return std::nullopt;
-  std::array<std::int8_t, Lut6Matrix::kPaletteSize> steps;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const float step = std::nearbyint(values[i] / scale);
-    if (!(std::abs(step) <= kLargestStep) || step * scale != values[i]) return std::nullopt;
-    steps[i] = static_cast<std::int8_t>(step);
-  }
-  return steps;
-}
-
 }  // namespace
 
-Lut6Int16Table make_lut6_int16_table(Lut6Matrix::Palette palette, float grid_scale) {
-  const Values values = values_of(palette);
-  Lut6Int16Table table{};
-  if (const auto steps = grid_steps(values, grid_scale)) {
-    std::transform(steps->begin(), steps->end(), table.entries.begin(), [](std::int8_t step) {
-      return static_cast<std::int16_t>(step * kInt16PerStep);
-    });
+std::optional<Lut6Table<std::int8_t>> make_lut6_int8_table(Lut6Matrix::Palette palette,
+                                                           float grid_scale) {
+  if (!(grid_scale > 0.0f) || !std::isfinite(grid_scale)) return std::nullopt;
+  Lut6Table<std::int8_t> table{};
+  table.scale = grid_scale;
+  for (std::size_t i = 0; i < palette.size(); ++i) {
+    const float value = to_float(palette[i]);
+    const float step = std::nearbyint(value / grid_scale);
+    if (!(std::abs(step) <= kLargestStep) || step * grid_scale != value) return std::nullopt;
+    table.entries[i] = static_cast<std::int8_t>(step);
+  }
+  return table;
+}
+
+Lut6Table<std::int16_t> make_lut6_int16_table(Lut6Matrix::Palette palette, float grid_scale) {
+  Lut6Table<std::int16_t> table{};
+  if (const auto steps = make_lut6_int8_table(palette, grid_scale)) {
+    std::transform(
+        steps->entries.begin(), steps->entries.end(), table.entries.begin(),
+        [](std::int8_t step) { return static_cast<std::int16_t>(step * kInt16PerStep); });
     table.scale = grid_scale / kInt16PerStep;
     return table;
   }
+  const Values values = values_of(palette);
   float largest = 0.0f;
   for (const float value : values) {
     if (!std::isfinite(value)) {

@@ -32,13 +32,14 @@ struct Lut6TestMatrix {
     return matrix;
   }
 
-  // The same with every second palette on a grid of 127 steps to each side.
-  static Lut6TestMatrix random_on_grid(Lut6Matrix::Shape shape, unsigned seed) {
+  // The same with every `period`-th palette on a grid of 127 steps to each side.
+  static Lut6TestMatrix random_on_grid(Lut6Matrix::Shape shape, unsigned seed,
+                                       std::size_t period = 2) {
     std::mt19937 random(seed);
     Lut6TestMatrix matrix = Lut6TestMatrix::random(shape, seed);
     matrix.grid_scales.resize(shape.palette_count());
     constexpr float kScale = 0x1.4p-10f;
-    for (std::size_t group = 0; group < shape.palette_count(); group += 2) {
+    for (std::size_t group = 0; group < shape.palette_count(); group += period) {
       matrix.grid_scales[group] = kScale;
       for (std::size_t i = 0; i < Lut6Matrix::kPaletteSize; ++i) {
         const int step = static_cast<int>(random() % 255) - 127;

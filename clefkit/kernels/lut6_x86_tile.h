@@ -1,5 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
+#include "clefkit/kernels/lut6_kernels.h"
+
 // Pieces of the tile kernels' inline assembly. Compilers spill the accumulators of the same loops
 // written with intrinsics (g++ 12 loses half the speed), so registers are named here by hand:
 // token m of a tile keeps its sums in registers 2m and 2m + 1.
@@ -12,18 +17,42 @@
 #define LUT6_TOKENS_5(F, ...) LUT6_TOKENS_4(F, __VA_ARGS__) F(4, "8", "9", __VA_ARGS__)
 #define LUT6_TOKENS_6(F, ...) LUT6_TOKENS_5(F, __VA_ARGS__) F(5, "10", "11", __VA_ARGS__)
 
-// One kernel of n tokens. A block is `steps` iterations of LUT6_STEPS(n).
-#define LUT6_DEFINE_TILE(TARGET, NAME, N, START, STEPS, END, STEP_COUNT, ...)                       \
+namespace clefkit {
+
+alignas(32) inline constexpr std::int16_t kInt16Ones[16] = {1, 1, 1, 1, 1, 1, 1, 1,
+                                                            1, 1, 1, 1, 1, 1, 1, 1};
+
+}  // namespace clefkit
+
+// NAME_n multiplies a tile of n tokens. A block is COUNT times STEPS(n) between START(n) and
+// END(n), which use the operands below.
+#define LUT6_DEFINE_TILE(TARGET, NAME, N, BEGIN, START, STEPS, COUNT, END, FINISH, ...)             \
   TARGET void NAME##_##N(const Lut6Tile& tile) {                                                    \
     const void* w = tile.panel;                                                                     \
     const void* x = tile.x;                                                                         \
     const float* scales = tile.scales;                                                              \
+    const std::int32_t* offsets = tile.offsets;                                                     \
     std::size_t blocks = tile.blocks;                                                               \
     std::size_t steps = 0;                                                                          \
-    asm volatile("1:\n\t" START(N) "mov %[count], %[steps]\n\t"                                   \
-                 "2:\n\t" STEPS(N) "dec %[steps]\n\tjne 2b\n\t" END(N) "dec %[blocks]\n\tjne 1b"  \
-                 : [w] "+&r"(w), [x] "+&r"(x), [scales] "+&r"(scales), [blocks] "+&r"(blocks),    \
-                   [steps] "+&r"(steps)                                                           \
-                 : [sums] "r"(tile.sums), [count] "i"(STEP_COUNT)                                 \
+    asm volatile(BEGIN(N) "1:\n\t" START(N) "mov %[count], %[steps]\n\t"                          \
+                 "2:\n\t" STEPS(N) "dec %[steps]\n\tjne 2b\n\t"                                  \
+                 END(N) "dec %[blocks]\n\tjne 1b\n\t" FINISH(N)                                  \
+                 : [w] "+&r"(w), [x] "+&r"(x), [scales] "+&r"(scales), [offsets] "+&r"(offsets),  \
+                   [blocks] "+&r"(blocks), [steps] "+&r"(steps)                                   \
+                 : [sums] "r"(tile.sums), [count] "i"(COUNT), [ones] "m"(kInt16Ones)              \
                  : "memory", "cc", __VA_ARGS__); \
+  }
+
+// For all tile sizes, and NAME that chooses among them.
+#define LUT6_DEFINE_TILES(TARGET, NAME, ...)                                             \
+  LUT6_DEFINE_TILE(TARGET, NAME, 1, __VA_ARGS__)                                         \
+  LUT6_DEFINE_TILE(TARGET, NAME, 2, __VA_ARGS__)                                         \
+  LUT6_DEFINE_TILE(TARGET, NAME, 3, __VA_ARGS__)                                         \
+  LUT6_DEFINE_TILE(TARGET, NAME, 4, __VA_ARGS__)                                         \
+  LUT6_DEFINE_TILE(TARGET, NAME, 5, __VA_ARGS__)                                         \
+  LUT6_DEFINE_TILE(TARGET, NAME, 6, __VA_ARGS__)                                         \
+  void NAME(const Lut6Tile& tile) {                                                      \
+    static constexpr void (*kTiles[])(const Lut6Tile&) = {NAME##_1, NAME##_2, NAME##_3,  \
+                                                          NAME##_4, NAME##_5, NAME##_6}; \
+    kTiles[tile.tokens - 1](tile);                                                       \
   }
