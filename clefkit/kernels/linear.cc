@@ -5,6 +5,7 @@
 
 #include "clefkit/base/error.h"
 #include "clefkit/kernels/linear_exact.h"
+#include "clefkit/kernels/lut6_linear.h"
 
 namespace clefkit {
 namespace {
@@ -65,13 +66,23 @@ void Linear::apply(const ComputeContext& context, MatrixView<const float> x,
 void apply_linears(const ComputeContext& context, MatrixView<const float> x,
                    std::span<const LinearOutput> outputs) {
   // The one place where forms of weights and precisions meet the kernels for them.
+  const Lut6Kernels* const lut6_kernels = fastest_lut6_kernels();
   std::vector<LinearOutput> exact;
-  for (const LinearOutput& output : outputs) {
-    assert(x.columns == output.linear->in_features());
-    assert(x.rows == output.y.rows && output.y.columns == output.linear->out_features());
-    exact.push_back(output);
+  std::vector<Lut6Output> high, fast;
+  for (const auto& [linear, y] : outputs) {
+    assert(x.columns == linear->in_features());
+    assert(x.rows == y.rows && y.columns == linear->out_features());
+    const auto* const lut6 = std::get_if<Lut6Matrix>(&linear->weight());
+    if (linear->precision() == Precision::kExact || lut6 == nullptr || lut6_kernels == nullptr ||
+        !lut6_linear_supports(lut6->shape())) {
+      exact.push_back({linear, y});
+    } else {
+      (linear->precision() == Precision::kHigh ? high : fast).push_back({lut6, linear->bias(), y});
+    }
   }
-  apply_linears_exact(context, x, exact);
+  if (!exact.empty()) apply_linears_exact(context, x, exact);
+  if (!high.empty()) lut6_linear(context, *lut6_kernels, Lut6Format::kInt16, x, high);
+  if (!fast.empty()) lut6_linear(context, *lut6_kernels, Lut6Format::kInt8, x, fast);
 }
 
 void apply_linear_reference(const Linear& linear, MatrixView<const float> x, MatrixView<float> y) {

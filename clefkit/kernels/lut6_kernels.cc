@@ -18,4 +18,9 @@ std::span<const Lut6Kernels* const> supported_lut6_kernels() {
   return kernels;
 }
 
+const Lut6Kernels* fastest_lut6_kernels() {
+  const Lut6Kernels* const fastest = supported_lut6_kernels().front();
+  return fastest == &kLut6ScalarKernels ? nullptr : fastest;
+}
+
 }  // namespace clefkit

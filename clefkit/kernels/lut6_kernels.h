@@ -78,4 +78,7 @@ extern const Lut6Kernels kLut6Avx2Kernels;
 // The kernels that this processor can run, the fastest first and the scalar ones last.
 std::span<const Lut6Kernels* const> supported_lut6_kernels();
 
+// The first of them, or nullptr where there are only the scalar ones: float32 is faster then.
+const Lut6Kernels* fastest_lut6_kernels();
+
 }  // namespace clefkit

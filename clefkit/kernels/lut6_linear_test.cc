@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <vector>
 
+#include "clefkit/kernels/linear.h"
 #include "clefkit/kernels/lut6_test_matrix.h"
 
 namespace clefkit {
@@ -241,6 +243,44 @@ TEST(Lut6Linear, ShowsAnInfinityInItsTokenAndAPalettesNanInItsChannels) {
     for (std::size_t channel = 0; channel < 32; ++channel) {
       EXPECT_EQ(std::isnan(y[token * 32 + channel]), token == 1 || channel >= 16);
     }
+  }
+}
+
+TEST(Lut6Linear, ServesLinearLayersByTheirPrecision) {
+  const Lut6TestMatrix matrix = Lut6TestMatrix::random_on_grid({48, 64, 16}, 25, 1);
+  const Lut6TestMatrix narrow_groups = Lut6TestMatrix::random({48, 64, 8}, 26);
+  const std::vector<float> x = random_activations(4, 64, 27);
+  const std::vector<float> bias(48, 0.5f);
+  const Linear exact(matrix.view(), bias), high(matrix.view(), bias, Precision::kHigh),
+      fast(matrix.view(), bias, Precision::kFast),
+      unsupported(narrow_groups.view(), bias, Precision::kHigh);
+  const Linear* const layers[] = {&exact, &high, &fast, &unsupported};
+  std::array<std::vector<float>, 4> y;
+  std::vector<LinearOutput> outputs;
+  for (std::size_t i = 0; i < 4; ++i) {
+    y[i].resize(4 * 48);
+    outputs.push_back({layers[i], {y[i].data(), 4, 48}});
+  }
+  Executor executor(2);
+  apply_linears({executor}, {x.data(), 4, 64}, outputs);
+
+  const double limits[] = {1e-6, 2e-4, 2e-2, 1e-6};
+  for (std::size_t i = 0; i < 4; ++i) {
+    std::vector<float> expected(4 * 48), alone(4 * 48);
+    apply_linear_reference(*layers[i], {x.data(), 4, 64}, {expected.data(), 4, 48});
+    double error = 0.0, energy = 0.0;
+    for (std::size_t j = 0; j < expected.size(); ++j) {
+      error += std::pow(y[i][j] - expected[j], 2);
+      energy += std::pow(expected[j], 2);
+    }
+    EXPECT_LT(std::sqrt(error / energy), limits[i]) << i;
+    layers[i]->apply({executor}, {x.data(), 4, 64}, {alone.data(), 4, 48});
+    EXPECT_EQ(alone, y[i]) << i;
+  }
+  if (fastest_lut6_kernels() != nullptr) {
+    EXPECT_EQ(y[1], apply(fastest(), matrix.view(), x, {.bias = bias}));
+    EXPECT_EQ(y[2],
+              apply(fastest(), matrix.view(), x, {.format = Lut6Format::kInt8, .bias = bias}));
   }
 }
 
