@@ -24,9 +24,9 @@ namespace {
 constexpr std::size_t kBlockRows = 8;
 constexpr std::size_t kBlockBytes = 16;
 
-float as_float(float value) { return value; }
-float as_float(BFloat16 value) { return to_float(value); }
-float as_float(Half value) { return to_float(value); }
+[[maybe_unused]] float as_float(float value) { return value; }
+[[maybe_unused]] float as_float(BFloat16 value) { return to_float(value); }
+[[maybe_unused]] float as_float(Half value) { return to_float(value); }
 
 // Any form and shape, one element at a time: for float32, for palettes of other row counts than
 // multiples of eight, and for targets without byte shuffles.
@@ -230,6 +230,19 @@ HWY_INLINE ByteLanes lookup(const ByteTable& table, ByteLanes indices) {
 #endif
 }
 
+// parts: [part][lane]
+HWY_INLINE ByteTable load_table(const std::uint8_t (&parts)[4][hn::MaxLanes(kBytes)]) {
+  const ByteLanes part0 = hn::Load(kBytes, parts[0]);
+  const ByteLanes part1 = hn::Load(kBytes, parts[1]);
+  const ByteLanes part2 = hn::Load(kBytes, parts[2]);
+  const ByteLanes part3 = hn::Load(kBytes, parts[3]);
+#if HWY_TARGET == HWY_NEON
+  return {{part0, part1, part2, part3}};
+#else
+  return {{part0, hn::Xor(part1, part0), hn::Xor(part2, part1), hn::Xor(part3, part2)}};
+#endif
+}
+
 struct PaletteTables {
   ByteTable low;
   ByteTable high;
@@ -253,18 +266,7 @@ PaletteTables load_palettes(const Lut6Matrix& weight, std::size_t first_channel)
       hn::Store(high_bytes, block, &high[part][channel * 2]);
     }
   }
-  PaletteTables tables;
-  for (std::size_t part = 0; part < 4; ++part) {
-    tables.low.parts[part] = hn::Load(kBytes, low[part]);
-    tables.high.parts[part] = hn::Load(kBytes, high[part]);
-  }
-#if HWY_TARGET != HWY_NEON
-  for (std::size_t part = 3; part > 0; --part) {
-    tables.low.parts[part] = hn::Xor(tables.low.parts[part], tables.low.parts[part - 1]);
-    tables.high.parts[part] = hn::Xor(tables.high.parts[part], tables.high.parts[part - 1]);
-  }
-#endif
-  return tables;
+  return {.low = load_table(low), .high = load_table(high)};
 }
 
 // In each block, 16 indices from its first 12 bytes.

@@ -19,10 +19,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 const hn::ScalableTag<float> kFloats;
 using Floats = hn::Vec<decltype(kFloats)>;
 
-// A tile's accumulators are two vectors a token; with two weights and one value of x they fill the
-// 16 or 32 registers.
-#if HWY_TARGET <= HWY_AVX3 || HWY_TARGET == HWY_NEON
+// A tile's accumulators are two vectors a token. With two vectors of weights and one of x they fill
+// 16 or 32 registers; on NEON g++ loads all values of x first and needs room for them.
+#if HWY_TARGET <= HWY_AVX3
 constexpr std::size_t kMaxTokens = 12;
+#elif HWY_TARGET == HWY_NEON
+constexpr std::size_t kMaxTokens = 8;
 #else
 constexpr std::size_t kMaxTokens = 6;
 #endif
