@@ -1,5 +1,6 @@
 #include "clefkit/synth/random_weights.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace clefkit {
@@ -26,6 +27,12 @@ Distribution linear(const TensorInfo& tensor, double gain) {
 // The gain of a layer's last projection: two of them a layer add up to a sum of order `scale`.
 double branch_gain(std::size_t layers, double scale) {
   return scale / std::sqrt(2.0 * static_cast<double>(layers));
+}
+
+// The logarithm of what a cosine of two vectors is multiplied with: it falls with the root of their
+// size, and logits should not. The head allows at most ln 100.
+double cosine_scale(std::size_t size) {
+  return std::log(std::clamp(2 * std::sqrt(static_cast<double>(size)), 20.0, 90.0));
 }
 
 Distribution text_distribution(const TensorInfo& tensor, const TextConfig& text) {
@@ -67,8 +74,9 @@ Distribution vision_distribution(const TensorInfo& tensor, const VisionConfig& v
 
 Distribution head_distribution(const TensorInfo& tensor, const ModelConfig& config) {
   const std::string_view name = tensor.name;
-  if (name.ends_with("logit_scale")) return normal(3, 0);  // A factor of 20.
-  if (name == "residual_gate") return normal(0, 0);        // A half, behind the sigmoid.
+  if (name == "prior_logit_scale") return normal(cosine_scale(config.text.hidden_size), 0);
+  if (name == "joint_logit_scale") return normal(cosine_scale(config.head.width), 0);
+  if (name == "residual_gate") return normal(0, 0);  // A half, behind the sigmoid.
   if (name.ends_with("bias")) return normal(0, kBiasDeviation);
   if (name == "type_embedding.weight") return normal(0, 0.5);
   if (name.find("norm") != std::string_view::npos) return normal(1, kNormDeviation);

@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -271,6 +274,22 @@ TEST_F(Synth, LeavesNothingWhenCancelled) {
   SynthOptions synth_options = options("out");
   synth_options.progress = [&](std::uint64_t, std::uint64_t) { cancel.cancel(); };
   EXPECT_THROW(write_synthetic_checkpoint({executor, &cancel}, synth_options), Error);
+  EXPECT_TRUE(fs::is_empty(path_));
+}
+
+// A limit on file sizes makes writes fail half-way, as a full disk does.
+TEST_F(Synth, LeavesNothingWhenAWriteFails) {
+  struct ::rlimit before {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const struct ::rlimit small { 300000, before.rlim_max };
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string error = error_of(options("out"));
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, handler);
+
+  EXPECT_THAT(error, StartsWith("unavailable"));
+  EXPECT_THAT(error, HasSubstr("model.safetensors.tmp: cannot write"));
   EXPECT_TRUE(fs::is_empty(path_));
 }
 
