@@ -1,10 +1,11 @@
 #include "clefkit/base/json.h"
 
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <unordered_map>
+#include <functional>
 
 #include "clefkit/base/utf8.h"
 
@@ -26,6 +27,57 @@ std::optional<T> integer_of(const Json& value) {
   return result;
 }
 
+// Finds the member of a key among those read so far. A flat table of places, because the largest
+// object, a tokenizer's vocabulary, has a quarter of a million keys and is read at every start.
+class KeyTable {
+ public:
+  // The place of the member called `key`, or members.size(), where the caller then puts it.
+  std::size_t find_or_add(const Json::Object& members, std::string_view key) {
+    if (members.size() < kScanned) {
+      std::size_t place = 0;
+      while (place < members.size() && members[place].first != key) ++place;
+      return place;
+    }
+    if (2 * members.size() >= slots_.size()) rebuild(members);
+    const std::uint32_t hash = hash_of(key);
+    Slot& slot = slot_of(members, key, hash);
+    if (slot.place == kFree) slot = {hash, static_cast<std::uint32_t>(members.size())};
+    return slot.place;
+  }
+
+ private:
+  static constexpr std::size_t kScanned = 8;  // So few are compared one by one.
+  static constexpr std::uint32_t kFree = 0xFFFFFFFFu;
+  struct Slot {
+    std::uint32_t hash = 0;
+    std::uint32_t place = kFree;
+  };
+
+  static std::uint32_t hash_of(std::string_view key) {
+    return static_cast<std::uint32_t>(std::hash<std::string_view>()(key));
+  }
+
+  Slot& slot_of(const Json::Object& members, std::string_view key, std::uint32_t hash) {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = hash & mask;
+    while (slots_[at].place != kFree &&
+           (slots_[at].hash != hash || members[slots_[at].place].first != key)) {
+      at = (at + 1) & mask;
+    }
+    return slots_[at];
+  }
+
+  void rebuild(const Json::Object& members) {
+    slots_.assign(std::bit_ceil(8 * members.size()), {});
+    for (std::size_t place = 0; place < members.size(); ++place) {
+      const std::uint32_t hash = hash_of(members[place].first);
+      slot_of(members, members[place].first, hash) = {hash, static_cast<std::uint32_t>(place)};
+    }
+  }
+
+  std::vector<Slot> slots_;  // A power of two, at most half full; linear probing.
+};
+
 // Iterative, so that no input can exhaust the stack: open_ holds the containers being read.
 class Parser {
  public:
@@ -46,8 +98,8 @@ class Parser {
   struct Level {
     Json value;
     DuplicateKeys duplicates;
-    std::string key;                                      // Of the member whose value comes next.
-    std::unordered_map<std::string, std::size_t> places;  // Of each member, by key.
+    std::string key;  // Of the member whose value comes next.
+    KeyTable keys;    // Of an object's members.
   };
 
   [[noreturn]] void fail(std::string_view expected) const {
@@ -161,11 +213,11 @@ class Parser {
       return;
     }
     Json::Object& members = level.value.members();
-    const auto [place, is_new] = level.places.try_emplace(level.key, members.size());
-    if (is_new) {
-      members.emplace_back(level.key, std::move(value));
+    const std::size_t place = level.keys.find_or_add(members, level.key);
+    if (place == members.size()) {
+      members.emplace_back(std::move(level.key), std::move(value));
     } else if (level.duplicates == DuplicateKeys::kLastWins) {
-      members[place->second].second = std::move(value);
+      members[place].second = std::move(value);
     } else {
       throw_error(limits_.error, where_, "the key \"{}\" stands twice in one object", level.key);
     }
