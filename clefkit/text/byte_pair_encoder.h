@@ -42,12 +42,18 @@ class BytePairEncoder {
 
   // The entry of the pair, or an empty one.
   const RankedMerge& find(std::int32_t left, std::int32_t right) const;
-  std::size_t slot_of(std::int32_t left, std::int32_t right) const;
+  bool may_have(std::uint64_t hash) const {
+    return (filter_[hash >> filter_shift_ >> 6] >> (hash >> filter_shift_ & 63) & 1) != 0;
+  }
   void encode_short(std::string_view piece, std::vector<std::int32_t>& ids) const;
   void encode_long(std::string_view piece, std::vector<std::int32_t>& ids) const;
 
   std::array<std::int32_t, 256> byte_tokens_;
   std::vector<RankedMerge> table_;  // A power of two, at most half full; linear probing.
+  // A bit for each pair's hash. Most pairs of a text have no merge, and half a megabyte of bits
+  // stays in a cache that eight of table do not.
+  std::vector<std::uint64_t> filter_;
+  int filter_shift_ = 0;
 };
 
 }  // namespace clefkit

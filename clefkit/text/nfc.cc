@@ -24,22 +24,21 @@ struct Range {
   std::int32_t last;
 };
 
-// What Unicode 10 to 16 added with a combining class, or as the second part of a composition.
-// Measured against the reference code point by code point; the ends from 113B8 on are from
-// UnicodeData.txt 16.0.
-constexpr std::array<Range, 47> kUnknownToReference{{
+// What Unicode 10 to 16 added with a combining class, or as the second part of a composition. Up to
+// 15 measured against the reference code point by code point, 16 from its UnicodeData.txt.
+constexpr std::array<Range, 48> kUnknownToReference{{
     {0x07FD, 0x07FD},   {0x0897, 0x089F},   {0x08CA, 0x08D3},   {0x09FE, 0x09FE},
     {0x0C3C, 0x0C3C},   {0x0D3B, 0x0D3C},   {0x0EBA, 0x0EBA},   {0x1715, 0x1715},
     {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},   {0xA82C, 0xA82C},   {0x10D24, 0x10D27},
     {0x10D69, 0x10D6D}, {0x10EAB, 0x10EAC}, {0x10EFD, 0x10EFF}, {0x10F46, 0x10F50},
     {0x10F82, 0x10F85}, {0x11070, 0x11070}, {0x1133B, 0x1133B}, {0x113B8, 0x113B8},
     {0x113BB, 0x113BB}, {0x113C2, 0x113C2}, {0x113C5, 0x113C5}, {0x113C7, 0x113C9},
-    {0x113CE, 0x113D0}, {0x1145E, 0x1145E}, {0x11839, 0x1183A}, {0x1193D, 0x1193E},
-    {0x11943, 0x11943}, {0x119E0, 0x119E0}, {0x11A34, 0x11A34}, {0x11A47, 0x11A47},
-    {0x11A99, 0x11A99}, {0x11D42, 0x11D42}, {0x11D44, 0x11D45}, {0x11D97, 0x11D97},
-    {0x11F41, 0x11F42}, {0x1611E, 0x1612F}, {0x16D63, 0x16D63}, {0x16D67, 0x16D6A},
-    {0x16FF0, 0x16FF1}, {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE},
-    {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}, {0x1E5EE, 0x1E5EF},
+    {0x113CE, 0x113D0}, {0x1145E, 0x1145E}, {0x11839, 0x1183A}, {0x11930, 0x11930},
+    {0x1193D, 0x1193E}, {0x11943, 0x11943}, {0x119E0, 0x119E0}, {0x11A34, 0x11A34},
+    {0x11A47, 0x11A47}, {0x11A99, 0x11A99}, {0x11D42, 0x11D42}, {0x11D44, 0x11D45},
+    {0x11D97, 0x11D97}, {0x11F41, 0x11F42}, {0x1611E, 0x1612F}, {0x16D63, 0x16D63},
+    {0x16D67, 0x16D6A}, {0x16FF0, 0x16FF1}, {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136},
+    {0x1E2AE, 0x1E2AE}, {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}, {0x1E5EE, 0x1E5EF},
 }};
 
 bool is_unknown_to_reference(std::int32_t code_point) {
@@ -47,6 +46,16 @@ bool is_unknown_to_reference(std::int32_t code_point) {
       std::lower_bound(kUnknownToReference.begin(), kUnknownToReference.end(), code_point,
                        [](const Range& entry, std::int32_t value) { return entry.last < value; });
   return range != kUnknownToReference.end() && range->first <= code_point;
+}
+
+// utf8proc joins this vowel to a Hangul syllable as if it were the consonant after it, and loses
+// it.
+constexpr std::int32_t kHangulBeforeFirstFinal = 0x11A7;
+
+// Nothing before the character can change with it or what follows.
+bool starts_segment(std::int32_t code_point) {
+  return code_point < kFirstCombining || code_point == kHangulBeforeFirstFinal ||
+         is_unknown_to_reference(code_point);
 }
 
 int combining_class_of(std::int32_t code_point) {
@@ -126,7 +135,7 @@ std::string to_nfc(std::string_view utf8) {
       const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(utf8.data()) + at;
       const auto length =
           utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(utf8.size() - at), &code_point);
-      if (count > 0 && (code_point < kFirstCombining || is_unknown_to_reference(code_point))) break;
+      if (count > 0 && starts_segment(code_point)) break;
       segment.add(code_point);
       at += static_cast<std::size_t>(length);
     }

@@ -31,11 +31,18 @@ TEST(Nfc, ComposesHangul) {
   EXPECT_EQ(to_nfc("\u1112\u1161\u11AB"), "\uD55C");
   EXPECT_EQ(to_nfc("\uD558\u11AB"), "\uD55C");
   EXPECT_EQ(to_nfc("\u1112\u0301\u1161"), "\u1112\u0301\u1161");  // Blocked.
+  EXPECT_EQ(to_nfc("\u1107\u1172\u11A7"), "\uBDF0\u11A7");        // No final consonant.
 }
 
 TEST(Nfc, OrdersMarksByClassAndKeepsTheOrderWithinOne) {
   EXPECT_EQ(to_nfc("q\u0301\u0323\u0300"), "q\u0323\u0301\u0300");
   EXPECT_EQ(to_nfc("a\u0301\u0323"), "\u1EA1\u0301");
+}
+
+TEST(Nfc, DoesNotComposeWhatTheReferenceDoesNotKnow) {
+  // A composition since Unicode 13; the composed character stays whole.
+  EXPECT_EQ(to_nfc("\U00011935\U00011930"), "\U00011935\U00011930");
+  EXPECT_EQ(to_nfc("\U00011938"), "\U00011938");
 }
 
 TEST(Nfc, DoesNotReorderMarksThatTheReferenceDoesNotKnow) {
