@@ -123,7 +123,8 @@ class View {
       name_width_ = std::max(name_width_, std::min(kWidestName, width_of(printable(row.name))));
     }
     for (const Row& row : rows) line(row.name, row.share, row.is_top);
-    if (hidden > 0) out_ += style("2", fmt::format("  … and {} less likely options", hidden)) + "\n";
+    if (hidden > 0)
+      out_ += style("2", fmt::format("  … and {} less likely options", hidden)) + "\n";
     name_width_ = 3;
   }
 

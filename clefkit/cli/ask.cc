@@ -81,7 +81,8 @@ struct AskCommand {
 
   int answer_states() const {
     const std::string text = read_input(states_path, kInputLimitBytes);
-    (void)request.request_with_state("");  // The questions' own mistakes, before the model is opened.
+    (void)request.request_with_state(
+        "");  // The questions' own mistakes, before the model is opened.
     Engine engine_instance(open_model(model.directory()), engine.options(model));
     Progress progress("answering", "lines", quiet);
     std::string_view rest = text;

@@ -1,8 +1,7 @@
-#include "clefkit/engine/record.h"
-
 #include "clefkit/cli/command.h"
 #include "clefkit/cli/flags.h"
 #include "clefkit/cli/output.h"
+#include "clefkit/engine/record.h"
 #include "clefkit/model/checkpoint.h"
 
 namespace clefkit::cli {
@@ -16,8 +15,8 @@ struct EncodeCommand {
 
   // Every span on its own line: what it is, where, and its tokens as text.
   static std::string view(const Record& record, const Tokenizer& tokenizer) {
-    std::string out = fmt::format("{} tokens, {} of the state\n", record.input_ids.size(),
-                                  record.state_tokens);
+    std::string out =
+        fmt::format("{} tokens, {} of the state\n", record.input_ids.size(), record.state_tokens);
     const auto add = [&](std::string_view name, const Span& span) {
       const std::span<const std::int32_t> ids(record.input_ids);
       out += fmt::format("{:>7} {:>7}  {}  ", span.begin, span.end, name);

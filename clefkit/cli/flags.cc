@@ -20,7 +20,8 @@ Json parse_state(std::string_view text, const std::string& where) {
 }  // namespace
 
 void ModelFlags::add_to(CLI::App& app) {
-  app.add_option("-m,--model", model, "Directory of a checkpoint or bundle")->envname("CLEFKIT_MODEL");
+  app.add_option("-m,--model", model, "Directory of a checkpoint or bundle")
+      ->envname("CLEFKIT_MODEL");
   app.add_option("--pretokenizer", pretokenizer,
                  "Pattern that cuts text before BPE: a (as trained, the file's own) or b (newer "
                  "transformers); they differ at combining marks")
@@ -117,12 +118,12 @@ void RequestFlags::add_questions_to(CLI::App& app) {
 }
 
 void RequestFlags::add_to(CLI::App& app) {
-  auto* const request = app.add_option("--request", request_path,
-                                       "JSON file of a whole System One body, or - for standard input");
+  auto* const request = app.add_option(
+      "--request", request_path, "JSON file of a whole System One body, or - for standard input");
   auto* const text = app.add_option("--state", state, "The state, a text (- for standard input)");
   auto* const file = app.add_option("--state-file", state_path, "The state, a file of text");
-  auto* const json = app.add_option("--state-json", state_json,
-                                    "The state, JSON; @FILE reads it from a file");
+  auto* const json =
+      app.add_option("--state-json", state_json, "The state, JSON; @FILE reads it from a file");
   for (auto* option : {request, text, file, json}) {
     for (auto* other : {request, text, file, json}) {
       if (option != other) option->excludes(other);
@@ -144,9 +145,10 @@ Json RequestFlags::state_value() const {
     return parse_state(*state_json, "--state-json");
   }
   if (stdin_is_terminal()) {
-    throw Error(ErrorCode::kInvalidArgument, "--state",
-                "no state given, expected --state, --state-file, --state-json, --request or text on "
-                "standard input");
+    throw Error(
+        ErrorCode::kInvalidArgument, "--state",
+        "no state given, expected --state, --state-file, --state-json, --request or text on "
+        "standard input");
   }
   return read_stdin(kInputLimitBytes);
 }
@@ -169,7 +171,8 @@ Json RequestFlags::questions() const {
     }
     // A whole request is taken for its questions.
     const Json* const inner = file.find("questions");
-    const bool is_request = inner != nullptr && inner->is_object() && inner->find("type") == nullptr;
+    const bool is_request =
+        inner != nullptr && inner->is_object() && inner->find("type") == nullptr;
     Json::Object members = is_request ? inner->members() : file.members();
     for (Json::Member& member : members) add(std::move(member));
   }
@@ -194,12 +197,12 @@ Request RequestFlags::request() const {
   }
   // Questions first: a mistake in them should not wait for standard input.
   Json asked = questions();
-  return request_from_json(Json::object({{"state", state_value()}, {"questions", std::move(asked)}}));
+  return request_from_json(
+      Json::object({{"state", state_value()}, {"questions", std::move(asked)}}));
 }
 
 Request RequestFlags::request_with_state(Json value) const {
-  return request_from_json(
-      Json::object({{"state", std::move(value)}, {"questions", questions()}}));
+  return request_from_json(Json::object({{"state", std::move(value)}, {"questions", questions()}}));
 }
 
 }  // namespace clefkit::cli

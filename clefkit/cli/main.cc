@@ -29,8 +29,7 @@ int report(const Error& error, bool as_json) {
 // CLI11 throws for wrong flags and for --help alike.
 int report_parse(const CLI::App& app, const CLI::ParseError& error, bool as_json) {
   if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-  return report(Error(ErrorCode::kInvalidArgument, "",
-                      std::string(error.what()) + " (see --help)"),
+  return report(Error(ErrorCode::kInvalidArgument, "", std::string(error.what()) + " (see --help)"),
                 as_json);
 }
 

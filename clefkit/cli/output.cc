@@ -97,7 +97,8 @@ void Progress::update(double done, double total) {
   shown_ = true;
   const double elapsed = duration<double>(now - start_).count();
   const double rate = elapsed > 0 ? done / elapsed : 0;
-  std::string text = fmt::format("{} {}/{} {}", what_, amount_text(done), amount_text(total), unit_);
+  std::string text =
+      fmt::format("{} {}/{} {}", what_, amount_text(done), amount_text(total), unit_);
   if (elapsed > 0.5 && rate > 0) {
     text += fmt::format(", {} {}/s, {} left", amount_text(rate), unit_,
                         duration_text((total - done) / rate));

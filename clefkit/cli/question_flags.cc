@@ -67,7 +67,8 @@ struct Question {
 Question start(const char* flag, const char* type, std::string_view text) {
   const std::size_t equals = find_mark(text, '=');
   if (equals == std::string_view::npos) {
-    throw_error(ErrorCode::kInvalidArgument, flag, "found \"{}\", expected ID=… (see --help)", text);
+    throw_error(ErrorCode::kInvalidArgument, flag, "found \"{}\", expected ID=… (see --help)",
+                text);
   }
   Question question;
   const Halves name = cut(text.substr(0, equals), ':');
@@ -106,8 +107,8 @@ Json::Member parse_choice_flag(std::string_view text) {
       throw_error(ErrorCode::kInvalidArgument, "--choice", "an empty option in \"{}\"", text);
     }
     if (criteria.find(option.before) != nullptr) {
-      throw_error(ErrorCode::kInvalidArgument, "--choice", "the option \"{}\" stands twice in \"{}\"",
-                  option.before, text);
+      throw_error(ErrorCode::kInvalidArgument, "--choice",
+                  "the option \"{}\" stands twice in \"{}\"", option.before, text);
     }
     criteria.set(option.before, option.after ? Json(*option.after) : Json());
   }

@@ -58,8 +58,9 @@ struct TokenizeCommand {
                               model.pretokenizer_choice());
     const std::string text = read_stdin(kInputLimitBytes);
     if (!by_line) {
-      write_out(decode ? tokenizer.decode(ids_from_json(parse(text, "standard input"), "standard input"))
-                       : ids_to_json(tokenizer.encode(text)) + "\n");
+      write_out(
+          decode ? tokenizer.decode(ids_from_json(parse(text, "standard input"), "standard input"))
+                 : ids_to_json(tokenizer.encode(text)) + "\n");
       return kDone;
     }
     std::size_t number = 0;

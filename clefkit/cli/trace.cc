@@ -46,12 +46,13 @@ struct TraceCommand {
     options.cancel = &interrupt_token();
     const Trace trace = engine_instance.trace(asked, options, only);
     if (trace.empty()) {
-      throw_error(ErrorCode::kInvalidArgument, "--only", "no tensor's name starts with \"{}\"", only);
+      throw_error(ErrorCode::kInvalidArgument, "--only", "no tensor's name starts with \"{}\"",
+                  only);
     }
     write_trace(trace, output);
     if (as_json) {
-      write_line(to_string(Json::object(
-          {{"path", output}, {"tensors", static_cast<std::uint64_t>(trace.size())}})));
+      write_line(to_string(
+          Json::object({{"path", output}, {"tensors", static_cast<std::uint64_t>(trace.size())}})));
     } else if (!quiet) {
       fmt::print(stderr, "clefkit: {}: {} tensors\n", output, trace.size());
     }

@@ -97,6 +97,7 @@ class Synth(CommandTest):
         self.assertGreater(len(answers), 1)
 
     def test_refuses_an_existing_directory_and_no_size(self):
+        self.write("a-file", "precious")
         self.fail_with(2, "synth", self.folder, "--preset", "tiny", contains=[str(self.folder)])
         self.fail_with(2, "synth", self.folder / "x")
         self.fail_with(2, "synth", self.folder / "x", "--preset", "huge")
