@@ -95,6 +95,20 @@ TEST(ComputeContext, StopsWhenCancelled) {
   EXPECT_LT(calls.load(), 1000);
 }
 
+TEST(StageTimes, CountsTheOuterTimerOnly) {
+  StageTimes times;
+  {
+    const StageTimer outer(&times, "head");
+    const StageTimer inner(&times, "linear");
+  }
+  { const StageTimer alone(&times, "attention"); }
+  { const StageTimer nothing(nullptr, "linear"); }
+  ASSERT_EQ(times.seconds().size(), 2u);
+  EXPECT_EQ(times.seconds()[0].first, "head");
+  EXPECT_EQ(times.seconds()[1].first, "attention");
+  EXPECT_EQ(times.of("linear"), 0.0);
+}
+
 class Files : public testing::Test {
  protected:
   Files() {

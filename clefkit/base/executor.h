@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 
+#include "clefkit/base/stage_times.h"
+
 namespace clefkit {
 
 // Set by whoever wants a computation to stop; read between pieces of work.
@@ -44,11 +46,12 @@ class Executor {
   std::unique_ptr<Arena> arena_;
 };
 
-// What a computing function is given: whose threads, and whether to go on. Copy freely; the
-// executor and the token must outlive the call.
+// What a computing function is given: whose threads, whether to go on, and where its time is
+// counted. Copy freely; what it points to must outlive the call.
 struct ComputeContext {
   Executor& executor;
   const CancelToken* cancel = nullptr;
+  StageTimes* times = nullptr;
 
   // Executor::parallel_for that throws Error(kCancelled) soon after the token is set: it is read
   // before each call of `body`, so keep one call under about 50 ms.

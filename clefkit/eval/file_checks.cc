@@ -1,0 +1,67 @@
+#include "clefkit/eval/file_checks.h"
+
+#include <mutex>
+#include <set>
+
+#include "clefkit/base/error.h"
+#include "clefkit/base/sha256.h"
+#include "clefkit/bundle/open_bundle.h"
+
+namespace clefkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string problem_of(const fs::path& bundle, const FileRecord& file,
+                       const std::function<void(std::uint64_t)>& progress) {
+  try {
+    const fs::path path = bundle_path(bundle, file.path);
+    if (const std::uint64_t bytes = fs::file_size(path); bytes != file.bytes) {
+      return fmt::format("{} bytes, expected {}", bytes, file.bytes);
+    }
+    const std::string found = sha256_of_file(path, progress);
+    if (found != file.sha256) return fmt::format("SHA-256 {}, expected {}", found, file.sha256);
+    return {};
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kCancelled) throw;
+    return error.message();
+  } catch (const fs::filesystem_error& error) {
+    return error.code().message();
+  }
+}
+
+}  // namespace
+
+std::vector<FileCheck> check_bundle_files(
+    const fs::path& bundle, const ComputeContext& context,
+    const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  const Manifest manifest = read_manifest(bundle);
+  std::uint64_t total = 0;
+  std::set<std::string> named{kManifestFile};
+  std::vector<FileCheck> checks;
+  for (const FileRecord& file : manifest.files) {
+    total += file.bytes;
+    named.insert(file.path);
+    checks.push_back({file.path, {}});
+  }
+  std::mutex mutex;
+  std::uint64_t done = 0;
+  const auto advance = [&](std::uint64_t bytes) {
+    if (context.cancel != nullptr) context.cancel->throw_if_cancelled();
+    const std::lock_guard lock(mutex);
+    done += bytes;
+    if (progress) progress(done, total);
+  };
+  context.parallel_for(checks.size(), [&](std::size_t i, std::size_t) {
+    checks[i].problem = problem_of(bundle, manifest.files[i], advance);
+  });
+  for (const auto& entry : fs::recursive_directory_iterator(bundle)) {
+    const std::string path = entry.path().lexically_relative(bundle).generic_string();
+    if (!entry.is_directory() && !named.contains(path)) {
+      checks.push_back({path, "the manifest does not name this file"});
+    }
+  }
+  return checks;
+}
+
+}  // namespace clefkit
