@@ -52,6 +52,10 @@ int run(int argc, char** argv) {
   add_tokenize_command(line);
   add_trace_command(line);
   add_synth_command(line);
+  add_convert_command(line);
+  add_inspect_command(line);
+  add_verify_command(line);
+  add_bench_command(line);
 
   bool as_json = false;
   for (int i = 1; i < argc; ++i) as_json = as_json || std::strcmp(argv[i], "--json") == 0;

@@ -89,7 +89,7 @@ Progress::~Progress() {
   if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
-void Progress::update(double done, double total) {
+void Progress::update(double done, double total, std::string_view note) {
   using namespace std::chrono;
   const auto now = steady_clock::now();
   if (!enabled_ || (now - last_ < milliseconds(100) && done < total)) return;
@@ -103,6 +103,7 @@ void Progress::update(double done, double total) {
     text += fmt::format(", {} {}/s, {} left", amount_text(rate), unit_,
                         duration_text((total - done) / rate));
   }
+  if (!note.empty()) text += fmt::format(" ({})", note);
   fmt::print(stderr, "\r{}\x1b[K", text);
   std::fflush(stderr);
 }

@@ -31,7 +31,7 @@ class Progress {
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  void update(double done, double total);
+  void update(double done, double total, std::string_view note = {});
 
  private:
   std::string what_;

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <string_view>
 #include <vector>
 

@@ -75,6 +75,19 @@ std::vector<FileRecord> hash_sources(const std::vector<fs::path>& sources,
   return records;
 }
 
+std::vector<PlannedProgram> plan_within_budget(const ModelConfig& config,
+                                               const ConvertOptions& options) {
+  std::vector<PlannedProgram> programs = plan_programs(config, options.plan);
+  const std::size_t reserved = config.vision.depth + 3;
+  const std::size_t budget = options.program_budget.value_or(reserved < 127 ? 127 - reserved : 0);
+  if (const std::size_t needed = program_count(programs); needed > budget) {
+    throw_error(ErrorCode::kInvalidArgument, "--plan",
+                "this plan needs {} programs, expected at most {} (--program-budget){}", needed,
+                budget, options.plan == PlanKind::kSplit ? "; --plan grouped needs fewer" : "");
+  }
+  return programs;
+}
+
 class Converter {
  public:
   Converter(const fs::path& directory, const fs::path& out, const ConvertOptions& options,
@@ -85,8 +98,8 @@ class Converter {
         context_(context),
         progress_callback_(progress),
         sources_(source_files(directory)),
-        programs_(plan_programs(checkpoint_.config, options.plan)),
-        writer_((check_budget(), out), fingerprint(sources_, options)) {
+        programs_(plan_within_budget(checkpoint_.config, options)),
+        writer_(out, fingerprint(sources_, options)) {
     for (const PlannedTensor& tensor : plan_tensors(checkpoint_.config)) {
       if (is_left_out(tensor)) continue;
       ++progress_.tensors_total;
@@ -119,17 +132,6 @@ class Converter {
  private:
   bool is_left_out(const PlannedTensor& tensor) const {
     return options_.text_only && tensor.tensor_class == TensorClass::kVision;
-  }
-
-  void check_budget() const {
-    const std::size_t vision = checkpoint_.config.vision.depth;
-    const std::size_t budget =
-        options_.program_budget.value_or(vision + 3 < 127 ? 127 - vision - 3 : 0);
-    if (const std::size_t needed = program_count(programs_); needed > budget) {
-      throw_error(ErrorCode::kInvalidArgument, "--plan",
-                  "this plan needs {} programs, expected at most {} (--program-budget){}", needed,
-                  budget, options_.plan == PlanKind::kSplit ? "; --plan grouped needs fewer" : "");
-    }
   }
 
   void tensor_done(std::uint64_t bytes) {

@@ -11,9 +11,11 @@ int main(int argc, char** argv) try {
     return 2;
   }
   clefkit::Engine engine(clefkit::open_model(argv[1]), {});
-  clefkit::Request request;
+  clefkit::Request request = clefkit::parse_request(
+      R"({"state": null, "questions": {
+            "refund": {"type": "noul", "instructions": "Does the customer want money back?"}}})",
+      "request");
   request.state = argv[2];
-  request.questions.push_back(clefkit::noul_question("refund", "Does the customer want money back?"));
   const clefkit::Response response = engine.ask(request, {});
   fmt::print("refund {:.4f}\n", response.probabilities[0][0]);
   return 0;
