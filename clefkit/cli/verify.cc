@@ -83,19 +83,24 @@ struct VerifyCommand {
     Json problems = Json::array();
     for (const FileCheck& check : checks) {
       if (check.problem.empty()) continue;
-      passed = false;
       problems.push_back(Json::object({{"path", check.path}, {"problem", check.problem}}));
       text += fmt::format("  {}: {}\n", check.path, check.problem);
     }
     text = fmt::format("{}: {} files, {} wrong\n", model, checks.size(), problems.items().size()) +
            text;
     facts.set("files", static_cast<std::uint64_t>(checks.size()));
-    facts.set("wrong_files", std::move(problems));
-    // A file that is wrong must not be computed with.
-    if (passed) (void)open_model(model);
-    if (!passed && (!against.empty() || !requests_path.empty())) {
-      throw_error(ErrorCode::kCorruptData, model, "{}", text.substr(text.find('\n') + 3, 300));
+    if (problems.items().empty()) {
+      (void)open_model(model);
+      return;
     }
+    // What is wrong must not be computed with. A person sees the whole list first.
+    if (!as_json) write_out(text);
+    const Json& first = problems.items().front();
+    throw_error(ErrorCode::kCorruptData, model + "/" + first.find("path")->string(), "{}{}",
+                first.find("problem")->string(),
+                problems.items().size() > 1
+                    ? fmt::format(" (and {} more files are wrong)", problems.items().size() - 1)
+                    : "");
   }
 
   void compare_tensors(const ComputeContext& context) {
