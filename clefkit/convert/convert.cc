@@ -1,5 +1,6 @@
 #include "clefkit/convert/convert.h"
 
+#include <algorithm>
 #include <future>
 #include <map>
 #include <set>
