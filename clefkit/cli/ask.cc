@@ -25,6 +25,7 @@ struct AskCommand {
     options.limits = limits.limits();
     options.answers = answers.options();
     options.cancel = &interrupt_token();
+    options.use_prefix_cache = !states_path.empty();  // One request has nobody to share with.
     return options;
   }
 
@@ -128,6 +129,7 @@ void add_ask_command(CommandLine& line) {
   command->limits.add_to(app);
   command->answers.add_to(app);
   command->engine.add_to(app);
+  command->engine.add_prefix_cache_to(app);
   app.add_flag("--json", command->as_json, "Print the System One response body");
   app.add_flag("--quiet", command->quiet, "No progress and no notes on standard error");
   app.footer(

@@ -17,7 +17,7 @@ struct EncodeCommand {
   static std::string view(const Record& record, const Tokenizer& tokenizer) {
     std::string out =
         fmt::format("{} tokens, {} of the state\n", record.input_ids.size(), record.state_tokens);
-    const auto add = [&](std::string_view name, const Span& span) {
+    const auto add = [&](std::string_view name, const TokenSpan& span) {
       const std::span<const std::int32_t> ids(record.input_ids);
       out += fmt::format("{:>7} {:>7}  {}  ", span.begin, span.end, name);
       append_json_string(out, tokenizer.decode(ids.subspan(span.begin, span.end - span.begin)));

@@ -56,12 +56,20 @@ void EngineFlags::add_to(CLI::App& app) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
 }
 
+void EngineFlags::add_prefix_cache_to(CLI::App& app) {
+  app.add_option("--prefix-cache", prefix_cache_mb,
+                 "Megabytes for the states of earlier requests: one about the same state goes on "
+                 "from there (0 keeps none)")
+      ->capture_default_str();
+}
+
 EngineOptions EngineFlags::options(const ModelFlags& model) const {
   static const std::map<std::string, Precision> kPrecisions{
       {"exact", Precision::kExact}, {"high", Precision::kHigh}, {"fast", Precision::kFast}};
   EngineOptions options;
   options.threads = threads;
   options.backend = backend;
+  options.prefix_cache_bytes = prefix_cache_mb << 20;
   options.chunk_tokens = chunk_tokens;
   options.pretokenizer = model.pretokenizer_choice();
   if (!precision.empty()) options.precision = kPrecisions.at(precision);

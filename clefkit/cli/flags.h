@@ -30,8 +30,10 @@ struct EngineFlags {
   std::size_t threads = 0;
   std::string precision;
   std::size_t chunk_tokens = 0;
+  std::size_t prefix_cache_mb = 512;
 
   void add_to(CLI::App& app);
+  void add_prefix_cache_to(CLI::App& app);
   EngineOptions options(const ModelFlags& model) const;
 };
 

@@ -86,7 +86,8 @@ Engine::Engine(Model model, const EngineOptions& options)
       embeddings_(weight_matrix(model_, kEmbeddingsName, model_.config.text.vocab_size,
                                 model_.config.text.hidden_size)),
       final_norm_(norm_multiplier(model_, kFinalNormName, model_.config.text.hidden_size)),
-      head_(model_) {}
+      head_(model_),
+      prefix_cache_(options.prefix_cache_bytes) {}
 
 Record Engine::encode(const Request& request, const RecordLimits& limits) const {
   if (!request.images.empty() || !request.videos.empty()) {
@@ -116,18 +117,42 @@ void Engine::embed(const Record& record, const TokenSpan& chunk, MatrixView<floa
   }
 }
 
-Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRecorder* trace) {
-  const ComputeContext context{executor_, options.cancel};
+std::unique_ptr<SequenceState> Engine::start_sequence(const Record& record, HeadInput& head_input) {
   const std::size_t tokens = record.input_ids.size();
-  const std::vector<TokenSpan> chunks = chunk_schedule(record, chunk_tokens_);
+  const std::size_t prefix = record.state.end;
+  const PrefixState* const known = prefix_cache_.find(std::span(record.input_ids).first(prefix));
+  if (known == nullptr) return backend_->new_sequence(tokens);
+  std::ranges::copy(known->memory.values(), head_input.memory.values().begin());
+  head_input.tokens = prefix;
+  return known->sequence->clone(tokens);
+}
+
+void Engine::keep_prefix(const Record& record, const SequenceState& sequence,
+                         const HeadInput& head_input) {
+  const std::size_t prefix = record.state.end;
+  const std::size_t memory_values = prefix * head_input.memory.columns();
+  if (!prefix_cache_.accepts(sequence.size_bytes() + memory_values * sizeof(float))) return;
+  PrefixState state{sequence.clone(prefix), FloatMatrix(prefix, head_input.memory.columns())};
+  std::ranges::copy(head_input.memory.values().first(memory_values), state.memory.values().begin());
+  prefix_cache_.insert(std::span(record.input_ids).first(prefix), std::move(state));
+}
+
+Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRecorder* trace) {
+  const ComputeContext context{executor_, options.cancel, options.times};
+  const std::size_t tokens = record.input_ids.size();
   Run run;
   const Stopwatch prefill;
   HeadInput head_input = head_.begin(record);
   // The cache of the sequence is the largest thing here: it is gone before the head needs memory.
   {
-    const std::unique_ptr<SequenceState> sequence = backend_->new_sequence(tokens);
+    // A trace shows every token, so it computes every token.
+    const bool use_cache = options.use_prefix_cache && trace == nullptr;
+    const std::unique_ptr<SequenceState> sequence =
+        use_cache ? start_sequence(record, head_input) : backend_->new_sequence(tokens);
+    run.reused_tokens = sequence->tokens();
     FloatMatrix buffer(std::min(tokens, chunk_tokens_), model_.config.text.hidden_size);
-    for (const TokenSpan& chunk : chunks) {
+    for (const TokenSpan& chunk : chunk_schedule(record, chunk_tokens_)) {
+      if (chunk.end <= run.reused_tokens) continue;
       const std::size_t count = chunk.end - chunk.begin;
       const MatrixView<float> hidden = buffer.view().rows_from(0, count);
       const auto positions = [&](const std::vector<std::int32_t>& all) {
@@ -140,7 +165,10 @@ Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRe
         };
       }
 
-      embed(record, chunk, hidden);
+      {
+        const StageTimer timer(context.times, "embedding");
+        embed(record, chunk, hidden);
+      }
       if (trace != nullptr) trace->add_rows("embeddings", tokens, chunk.begin, hidden);
       backend_->prefill(context, *sequence,
                         {.hidden = hidden,
@@ -150,13 +178,18 @@ Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRe
                         observer);
       rms_norm(context, hidden, final_norm_, model_.config.text.rms_norm_eps, hidden);
       if (trace != nullptr) trace->add_rows("final_norm", tokens, chunk.begin, hidden);
-      head_.read(context, record, hidden, head_input);
+      {
+        const StageTimer timer(context.times, "head");
+        head_.read(context, record, hidden, head_input);
+      }
+      if (use_cache && chunk.end == record.state.end) keep_prefix(record, *sequence, head_input);
       if (options.progress) options.progress(chunk.end, tokens);
     }
   }
   run.prefill_seconds = prefill.seconds();
 
   const Stopwatch head;
+  const StageTimer timer(context.times, "head");
   if (trace != nullptr) trace->add("head.memory", head_input.memory.view());
   run.decision = head_.decide(context, record, std::move(head_input));
   run.head_seconds = head.seconds();
@@ -174,6 +207,7 @@ Response Engine::ask(const Request& request, const AskOptions& options) {
   response.probabilities = in_request_order(record, result.decision.probabilities);
   response.answers = answers_to_json(request.questions, response.probabilities, options.answers);
   response.input_tokens = record.input_ids.size();
+  response.reused_tokens = result.reused_tokens;
   response.dropped_state_tokens = record.dropped_state_tokens;
   response.encode_seconds = encode_seconds;
   response.prefill_seconds = result.prefill_seconds;

@@ -11,6 +11,7 @@
 #include "clefkit/base/executor.h"
 #include "clefkit/base/json.h"
 #include "clefkit/engine/decision_head.h"
+#include "clefkit/engine/prefix_cache.h"
 #include "clefkit/engine/record.h"
 #include "clefkit/engine/trace.h"
 #include "clefkit/kernels/linear.h"
@@ -22,11 +23,13 @@
 namespace clefkit {
 
 struct EngineOptions {
-  std::size_t threads = 0;             // 0: as many as this process may use.
+  std::size_t threads = 0;               // 0: as many as this process may use.
   std::optional<Precision> precision{};  // Default: kExact for dense weights, else kHigh.
   std::string backend = "auto";
   Pretokenizer pretokenizer = Pretokenizer::kFile;
   std::size_t chunk_tokens = 0;  // Tokens of one prefill call; 0: what the backend likes best.
+  // Memory for the states of earlier requests' prefixes; 0 keeps none.
+  std::size_t prefix_cache_bytes = std::size_t{512} << 20;
 };
 
 struct AskOptions {
@@ -34,6 +37,12 @@ struct AskOptions {
   AnswerOptions answers{};
   // Null or a token that outlives the call.
   const CancelToken* cancel = nullptr;
+  // Reuse what an earlier request with the same state left behind. Answers are the same bits
+  // either way.
+  bool use_prefix_cache = true;
+  // Null, or where the time of each stage is counted: embedding, linear, delta rule, attention,
+  // elementwise, head.
+  StageTimes* times = nullptr;
   // Called on the caller's thread after each chunk.
   std::function<void(std::size_t done_tokens, std::size_t total_tokens)> progress{};
 };
@@ -74,11 +83,17 @@ class Engine {
  private:
   struct Run {
     Decision decision;
+    std::size_t reused_tokens = 0;
     double prefill_seconds = 0, head_seconds = 0;
   };
 
   Record encode(const Request& request, const RecordLimits& limits) const;
   Run run(const Record& record, const AskOptions& options, TraceRecorder* trace);
+  // Starts a sequence where the cache has the record's prefix, else empty.
+  std::unique_ptr<SequenceState> start_sequence(const Record& record, HeadInput& head_input);
+  // Remembers the prefix, of which all tokens were just read.
+  void keep_prefix(const Record& record, const SequenceState& sequence,
+                   const HeadInput& head_input);
   // The input of the text layers for the chunk's tokens.
   void embed(const Record& record, const TokenSpan& chunk, MatrixView<float> hidden) const;
 
@@ -91,6 +106,7 @@ class Engine {
   WeightMatrix embeddings_;
   std::vector<float> final_norm_;  // Multiplier, [hidden_size].
   DecisionHead head_;
+  PrefixCache prefix_cache_;
 };
 
 // The prefill calls for a record, in order. They are cut at the end of the state as well: what

@@ -184,6 +184,42 @@ TEST(Engine, ComputesTheStateToTheSameBitsWhateverIsAsked) {
       std::equal(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(state_values), y.begin()));
 }
 
+TEST(Engine, ReusesTheStateOfAnEarlierRequestToTheSameBits) {
+  Engine engine(micro());
+  const Response first = engine.ask(ticket(700));
+  EXPECT_EQ(first.reused_tokens, 0u);
+  // Another question about the same state.
+  Request other = ticket(700);
+  other.questions.erase(other.questions.begin());
+  const Response reused = engine.ask(other);
+  AskOptions fresh;
+  fresh.use_prefix_cache = false;
+  const Response computed = engine.ask(other, fresh);
+  EXPECT_GT(reused.reused_tokens, 700u);
+  EXPECT_EQ(computed.reused_tokens, 0u);
+  EXPECT_EQ(all_probabilities(reused), all_probabilities(computed));
+  const Json body = response_to_json(reused);
+  EXPECT_EQ(body.find("usage")->find("x_reused_tokens")->as_uint64(), reused.reused_tokens);
+}
+
+TEST(Engine, KeepsNoPrefixWithoutABudget) {
+  Engine engine(micro(), {.prefix_cache_bytes = 0});
+  (void)engine.ask(ticket());
+  EXPECT_EQ(engine.ask(ticket()).reused_tokens, 0u);
+}
+
+TEST(Engine, CountsTheTimeOfItsStages) {
+  Engine engine(micro());
+  StageTimes times;
+  AskOptions options;
+  options.times = &times;
+  (void)engine.ask(ticket(), options);
+  for (const char* stage :
+       {"embedding", "linear", "delta rule", "attention", "elementwise", "head"}) {
+    EXPECT_GT(times.of(stage), 0.0) << stage;
+  }
+}
+
 TEST(Engine, TracesOnlyWhatIsAskedFor) {
   Engine engine(micro(), {.threads = 1});
   const Trace trace = engine.trace(ticket(), {}, "head.");

@@ -251,6 +251,7 @@ void attention(const ComputeContext& context, const AttentionShape& shape,
 void causal_attention(const ComputeContext& context, const AttentionShape& shape,
                       MatrixView<const float> q, MatrixView<const float> keys,
                       MatrixView<const float> values, MatrixView<float> out) {
+  const StageTimer timer(context.times, "attention");
   if (q.rows == 0) return;
   assert(keys.rows >= q.rows);
   attention(context, shape, q, keys, values, keys.rows - q.rows + 1, 1, out);
@@ -259,6 +260,7 @@ void causal_attention(const ComputeContext& context, const AttentionShape& shape
 void full_attention(const ComputeContext& context, const AttentionShape& shape,
                     MatrixView<const float> q, MatrixView<const float> keys,
                     MatrixView<const float> values, MatrixView<float> out) {
+  const StageTimer timer(context.times, "attention");
   if (q.rows == 0) return;
   attention(context, shape, q, keys, values, keys.rows, 0, out);
 }
@@ -266,6 +268,7 @@ void full_attention(const ComputeContext& context, const AttentionShape& shape,
 void apply_rotary(const ComputeContext& context, MatrixView<float> x, std::size_t heads,
                   std::size_t head_dim, MatrixView<const float> cosines,
                   MatrixView<const float> sines) {
+  const StageTimer timer(context.times, "attention");
   assert(x.columns == heads * head_dim && 2 * cosines.columns <= head_dim);
   assert(cosines.rows == x.rows && sines.rows == x.rows && sines.columns == cosines.columns);
   for_each_row(context, x.rows, x.columns, [&](std::size_t row) {

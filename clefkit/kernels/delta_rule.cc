@@ -276,6 +276,7 @@ HWY_EXPORT(run_delta_rule);
 
 void delta_rule(const ComputeContext& context, const DeltaRuleShape& shape,
                 const DeltaRuleInput& input, std::span<float> state, MatrixView<float> out) {
+  const StageTimer timer(context.times, "delta rule");
   const std::size_t key_dim = shape.key_head_dim;
   const std::size_t value_dim = shape.value_head_dim;
   assert(shape.value_heads % shape.key_heads == 0 && state.size() == shape.state_size());

@@ -63,6 +63,7 @@ HWY_EXPORT(l2_normalize);
 void causal_conv_silu(const ComputeContext& context, MatrixView<const float> x,
                       MatrixView<const float> weight, std::span<float> conv_state,
                       MatrixView<float> out) {
+  const StageTimer timer(context.times, "delta rule");
   const std::size_t channels = x.columns;
   const std::size_t kernel = weight.columns;
   assert(weight.rows == channels && kernel > 0 && conv_state.size() == (kernel - 1) * channels);
@@ -88,6 +89,7 @@ void causal_conv_silu(const ComputeContext& context, MatrixView<const float> x,
 
 void l2_normalize_heads(const ComputeContext& context, MatrixView<float> x, std::size_t head_dim,
                         float eps, float scale) {
+  const StageTimer timer(context.times, "delta rule");
   assert(x.columns % head_dim == 0);
   for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
     for (std::size_t first = 0; first < x.columns; first += head_dim) {

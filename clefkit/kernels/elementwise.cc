@@ -127,6 +127,7 @@ HWY_EXPORT(row_has_non_finite);
 
 void rms_norm(const ComputeContext& context, MatrixView<const float> x,
               std::span<const float> multiplier, float eps, MatrixView<float> out) {
+  const StageTimer timer(context.times, "elementwise");
   assert(multiplier.size() == x.columns && out.rows == x.rows && out.columns == x.columns);
   for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
     HWY_DYNAMIC_DISPATCH(rms_norm_row)
@@ -137,6 +138,7 @@ void rms_norm(const ComputeContext& context, MatrixView<const float> x,
 void layer_norm(const ComputeContext& context, MatrixView<const float> x,
                 std::span<const float> weight, std::span<const float> bias, float eps,
                 MatrixView<float> out) {
+  const StageTimer timer(context.times, "elementwise");
   assert(weight.size() == x.columns && bias.size() == x.columns);
   assert(out.rows == x.rows && out.columns == x.columns);
   for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
@@ -147,6 +149,7 @@ void layer_norm(const ComputeContext& context, MatrixView<const float> x,
 
 void silu_multiply(const ComputeContext& context, MatrixView<float> gate,
                    MatrixView<const float> up) {
+  const StageTimer timer(context.times, "elementwise");
   assert(up.rows == gate.rows && up.columns == gate.columns);
   for_each_row(context, gate.rows, gate.columns, [&](std::size_t row) {
     HWY_DYNAMIC_DISPATCH(silu_multiply_row)
@@ -156,6 +159,7 @@ void silu_multiply(const ComputeContext& context, MatrixView<float> gate,
 
 void sigmoid_multiply(const ComputeContext& context, MatrixView<float> x,
                       MatrixView<const float> gate) {
+  const StageTimer timer(context.times, "elementwise");
   assert(gate.rows == x.rows && gate.columns == x.columns);
   for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
     HWY_DYNAMIC_DISPATCH(sigmoid_multiply_row)
@@ -164,18 +168,21 @@ void sigmoid_multiply(const ComputeContext& context, MatrixView<float> x,
 }
 
 void gelu_erf(const ComputeContext& context, MatrixView<float> x) {
+  const StageTimer timer(context.times, "elementwise");
   for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
     HWY_DYNAMIC_DISPATCH(gelu_erf_row)(x.row(row).data(), x.columns);
   });
 }
 
 void gelu_tanh(const ComputeContext& context, MatrixView<float> x) {
+  const StageTimer timer(context.times, "elementwise");
   for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
     HWY_DYNAMIC_DISPATCH(gelu_tanh_row)(x.row(row).data(), x.columns);
   });
 }
 
 void add(const ComputeContext& context, MatrixView<float> x, MatrixView<const float> y) {
+  const StageTimer timer(context.times, "elementwise");
   assert(y.rows == x.rows && y.columns == x.columns);
   for_each_row(context, x.rows, x.columns, [&](std::size_t row) {
     HWY_DYNAMIC_DISPATCH(add_row)(x.row(row).data(), y.row(row).data(), x.columns);

@@ -65,6 +65,7 @@ void Linear::apply(const ComputeContext& context, MatrixView<const float> x,
 
 void apply_linears(const ComputeContext& context, MatrixView<const float> x,
                    std::span<const LinearOutput> outputs) {
+  const StageTimer timer(context.times, "linear");
   // The one place where forms of weights and precisions meet the kernels for them.
   const Lut6Kernels* const lut6_kernels = fastest_lut6_kernels();
   std::vector<LinearOutput> exact;
