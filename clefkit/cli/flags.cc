@@ -204,13 +204,13 @@ Request RequestFlags::request() const {
     return parse_request(read_input(request_path, kInputLimitBytes), where);
   }
   // Questions first: a mistake in them should not wait for standard input.
-  Json asked = questions();
-  return request_from_json(
-      Json::object({{"state", state_value()}, {"questions", std::move(asked)}}));
+  (void)questions();
+  return request_with_state(state_value());
 }
 
 Request RequestFlags::request_with_state(Json value) const {
-  return request_from_json(Json::object({{"state", std::move(value)}, {"questions", questions()}}));
+  return request_from_json(Json::object({{"state", std::move(value)}, {"questions", questions()}}),
+                           "request");
 }
 
 }  // namespace clefkit::cli

@@ -165,7 +165,7 @@ class AskErrors(CommandTest):
 
     def test_refuses_wrong_requests_in_one_sentence(self):
         self.bad({"state": "x"}, "question")
-        self.bad({"state": "x", "questions": {}}, "at least one question is required")
+        self.bad({"state": "x", "questions": {}}, "at least one question")
         self.bad({"questions": {"q": {"type": "noul"}}}, "state")
         self.bad(self.question(type="Noul"), "q", "Noul", "noul")
         self.bad(self.question(type="score", criteria={"0": "a"}), "criteria", "array")
