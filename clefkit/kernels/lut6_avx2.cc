@@ -1,5 +1,5 @@
-// AVX2. Compiled for the baseline; each function says what it needs, so that nothing here can leak
-// into code that runs elsewhere.
+// AVX2 and AVX-VNNI. Compiled for the baseline; each function says what it needs, so that nothing
+// here can leak into code that runs elsewhere.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
@@ -8,6 +8,7 @@
 #include "clefkit/kernels/lut6_x86_tile.h"
 
 #define LUT6_AVX2 __attribute__((target("avx2,fma")))
+#define LUT6_AVX_VNNI __attribute__((target("avx2,fma,avxvnni")))
 
 namespace clefkit {
 namespace {
@@ -163,13 +164,13 @@ LUT6_AVX2 void decode_int8(const Lut6Rows& rows, const std::int8_t* table, void*
 #define AVX2_ZERO(m, a, b, ...) \
   "vpxor %%xmm" a ", %%xmm" a ", %%xmm" a "\n\tvpxor %%xmm" b ", %%xmm" b ", %%xmm" b "\n\t"
 #define AVX2_INT16_START(n) LUT6_TOKENS_##n(AVX2_ZERO, )
-#define AVX2_INT16_TOKEN(m, a, b, step, n) \
-  "vpbroadcastd 4*" #m "+4*" #n "*" #step  \
-  "(%[x]), %%ymm15\n\t"                    \
-  "vpmaddwd %%ymm12, %%ymm15, %%ymm14\n\t" \
-  "vpmaddwd %%ymm13, %%ymm15, %%ymm15\n\t" \
-  "vpaddd %%ymm14, %%ymm" a ", %%ymm" a    \
-  "\n\t"                                   \
+#define AVX2_INT16_TOKEN(m, a, b, c, d, step, n) \
+  "vpbroadcastd 4*" #m "+4*" #n "*" #step        \
+  "(%[x]), %%ymm15\n\t"                          \
+  "vpmaddwd %%ymm12, %%ymm15, %%ymm14\n\t"       \
+  "vpmaddwd %%ymm13, %%ymm15, %%ymm15\n\t"       \
+  "vpaddd %%ymm14, %%ymm" a ", %%ymm" a          \
+  "\n\t"                                         \
   "vpaddd %%ymm15, %%ymm" b ", %%ymm" b "\n\t"
 #define AVX2_INT16_STEP(step, n) \
   "vmovdqa 64*" #step            \
@@ -197,8 +198,8 @@ LUT6_DEFINE_TILES(LUT6_AVX2, multiply_int16, AVX2_NOTHING, AVX2_INT16_START, AVX
   "vpaddw %%ymm14, %%ymm15, %%ymm15\n\t"           \
   "vpmaddwd %[ones], %%ymm15, %%ymm15\n\t"         \
   "vpaddd %%ymm15, %%ymm" acc ", %%ymm" acc "\n\t"
-#define AVX2_INT8_LOW(m, a, b, step, n) AVX2_INT8_PAIR(m, a, step, n)
-#define AVX2_INT8_HIGH(m, a, b, step, n) AVX2_INT8_PAIR(m, b, step, n)
+#define AVX2_INT8_LOW(m, a, b, c, d, step, n) AVX2_INT8_PAIR(m, a, step, n)
+#define AVX2_INT8_HIGH(m, a, b, c, d, step, n) AVX2_INT8_PAIR(m, b, step, n)
 #define AVX2_INT8_STEP(step, n)                                  \
   "vmovdqa 128*" #step                                           \
   "(%[w]), %%ymm12\n\t"                                          \
@@ -212,6 +213,31 @@ LUT6_DEFINE_TILES(LUT6_AVX2, multiply_int16, AVX2_NOTHING, AVX2_INT16_START, AVX
 LUT6_DEFINE_TILES(LUT6_AVX2, multiply_int8, AVX2_NOTHING, AVX2_INT8_START, AVX2_INT8_STEPS,
                   kLut6BlockColumns<std::int8_t> / 16, AVX2_END, AVX2_NOTHING, AVX2_CLOBBERS)
 
+// The same with AVX-VNNI, which multiplies and adds at once, and four bytes without an int16
+// between.
+// "{vex}" keeps assemblers from the AVX-512 encoding, which these processors may not have.
+#define VNNI_TOKEN(m, a, b, c, d, step, n, first, second) \
+  "vpbroadcastd 4*" #m "+4*" #n "*" #step                 \
+  "(%[x]), %%ymm15\n\t"                                   \
+  "%{vex%} " first ", %%ymm" a                            \
+  "\n\t"                                                  \
+  "%{vex%} " second ", %%ymm" b "\n\t"
+#define VNNI_STEP(step, n, first, second) \
+  "vmovdqa 64*" #step                     \
+  "(%[w]), %%ymm12\n\t"                   \
+  "vmovdqa 64*" #step "+32(%[w]), %%ymm13\n\t" LUT6_TOKENS_##n(VNNI_TOKEN, step, n, first, second)
+#define VNNI_STEPS(n, first, second)                            \
+  VNNI_STEP(0, n, first, second)                                \
+  VNNI_STEP(1, n, first, second) VNNI_STEP(2, n, first, second) \
+      VNNI_STEP(3, n, first, second) "add $4*64, %[w]\n\tadd $4*4*" #n ", %[x]\n\t"
+#define VNNI_INT16_STEPS(n) VNNI_STEPS(n, "vpdpwssd %%ymm12, %%ymm15", "vpdpwssd %%ymm13, %%ymm15")
+#define VNNI_INT8_STEPS(n) VNNI_STEPS(n, "vpdpbusd %%ymm15, %%ymm12", "vpdpbusd %%ymm15, %%ymm13")
+LUT6_DEFINE_TILES(LUT6_AVX_VNNI, multiply_int16_vnni, AVX2_NOTHING, AVX2_INT16_START,
+                  VNNI_INT16_STEPS, kLut6BlockColumns<std::int16_t> / 8, AVX2_END, AVX2_NOTHING,
+                  AVX2_CLOBBERS)
+LUT6_DEFINE_TILES(LUT6_AVX_VNNI, multiply_int8_vnni, AVX2_NOTHING, AVX2_INT8_START, VNNI_INT8_STEPS,
+                  kLut6BlockColumns<std::int8_t> / 16, AVX2_END, AVX2_NOTHING, AVX2_CLOBBERS)
+
 }  // namespace
 
 const Lut6Kernels kLut6Avx2Kernels = {
@@ -219,6 +245,13 @@ const Lut6Kernels kLut6Avx2Kernels = {
     .panel_channels = kLut6GroupRows,
     .int16 = {decode_int16, multiply_int16},
     .int8 = {decode_int8, multiply_int8},
+};
+
+const Lut6Kernels kLut6AvxVnniKernels = {
+    .name = "AVX-VNNI",
+    .panel_channels = kLut6GroupRows,
+    .int16 = {decode_int16, multiply_int16_vnni},
+    .int8 = {decode_int8, multiply_int8_vnni},
 };
 
 }  // namespace clefkit

@@ -73,6 +73,8 @@ struct Lut6Kernels {
 extern const Lut6Kernels kLut6ScalarKernels;
 #if defined(__x86_64__)
 extern const Lut6Kernels kLut6Avx2Kernels;
+extern const Lut6Kernels kLut6AvxVnniKernels;
+extern const Lut6Kernels kLut6Avx512Kernels;
 #endif
 
 // The kernels that this processor can run, the fastest first and the scalar ones last.

@@ -1,0 +1,171 @@
+// AVX-512 with VBMI and VNNI: Ice Lake, Zen 4 and later. Compiled for the baseline; each function
+// says what it needs, so that nothing here can leak into code that runs elsewhere.
+#if defined(__x86_64__)
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // In g++ 12's own header.
+#endif
+#include <immintrin.h>
+
+#include "clefkit/kernels/lut6_kernels.h"
+#include "clefkit/kernels/lut6_x86_tile.h"
+
+#define LUT6_AVX512 __attribute__((target("avx512f,avx512bw,avx512vbmi,avx512vnni,avx2,fma")))
+
+namespace clefkit {
+namespace {
+
+// Two groups side by side.
+constexpr std::size_t kPanelChannels = 2 * kLut6GroupRows;
+constexpr std::size_t kStepVectors = kPanelChannels * sizeof(std::int32_t) / sizeof(__m512i);
+
+// Twelve bytes of rows r, r + 4, r + 8 and r + 12, a row in each 128-bit lane: 8 indices in the
+// lower 48 bits of each 64.
+LUT6_AVX512 inline __m512i load_rows(const std::uint8_t* row, std::size_t stride) {
+  __m512i bytes = _mm512_castsi128_si512(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row)));
+  bytes = _mm512_inserti32x4(
+      bytes, _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 4 * stride)), 1);
+  bytes = _mm512_inserti32x4(
+      bytes, _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 8 * stride)), 2);
+  bytes = _mm512_inserti32x4(
+      bytes, _mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 12 * stride)), 3);
+  const __m128i spread = _mm_setr_epi8(0, 1, 2, 3, 4, 5, -1, -1, 6, 7, 8, 9, 10, 11, -1, -1);
+  return _mm512_shuffle_epi8(bytes, _mm512_broadcast_i32x4(spread));
+}
+
+// Of 32-bit elements, four vectors by four elements in each lane: rows 4l + i become row order.
+LUT6_AVX512 inline void transpose(__m512i (&v)[4]) {
+  const __m512i a = _mm512_unpacklo_epi32(v[0], v[1]), b = _mm512_unpackhi_epi32(v[0], v[1]);
+  const __m512i c = _mm512_unpacklo_epi32(v[2], v[3]), d = _mm512_unpackhi_epi32(v[2], v[3]);
+  v[0] = _mm512_unpacklo_epi64(a, c);
+  v[1] = _mm512_unpackhi_epi64(a, c);
+  v[2] = _mm512_unpacklo_epi64(b, d);
+  v[3] = _mm512_unpackhi_epi64(b, d);
+}
+
+// The look-ups below ignore the bits above the six of an index, so neighbours may stay there.
+LUT6_AVX512 void decode_int16(const Lut6Rows& rows, const std::int16_t* table, void* panel) {
+  const __m512i low_entries = _mm512_loadu_si512(table);
+  const __m512i high_entries = _mm512_loadu_si512(table + 32);
+  // Bit offsets of indices 0–3 and 4–7 of each 64 bits, for the low bytes of 16-bit elements.
+  const __m512i first_four = _mm512_set1_epi64(0x0012000C00060000);
+  const __m512i last_four = _mm512_set1_epi64(0x002A0024001E0018);
+  const std::uint8_t* packed = rows.packed;
+  auto* out = static_cast<__m512i*>(panel);
+  for (std::size_t column = 0; column < rows.columns; column += kLut6DecodeColumns) {
+    __m512i first[4], last[4];
+    for (std::size_t i = 0; i < 4; ++i) {
+      const __m512i bits = load_rows(packed + i * rows.row_bytes, rows.row_bytes);
+      first[i] = _mm512_multishift_epi64_epi8(first_four, bits);
+      last[i] = _mm512_multishift_epi64_epi8(last_four, bits);
+    }
+    transpose(first);  // pairs 0, 1, 4 and 5 of columns
+    transpose(last);   // pairs 2, 3, 6 and 7
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::size_t pair = i % 2 + i / 2 * 4;
+      _mm512_store_si512(out + pair * kStepVectors,
+                         _mm512_permutex2var_epi16(low_entries, first[i], high_entries));
+      _mm512_store_si512(out + (pair + 2) * kStepVectors,
+                         _mm512_permutex2var_epi16(low_entries, last[i], high_entries));
+    }
+    packed += kLut6DecodeColumns / 4 * 3;
+    out += kLut6DecodeColumns / kLut6Depth<std::int16_t> * kStepVectors;
+  }
+}
+
+LUT6_AVX512 void decode_int8(const Lut6Rows& rows, const std::int8_t* table, void* panel) {
+  const __m512i entries = _mm512_xor_si512(_mm512_loadu_si512(table),
+                                           _mm512_set1_epi8(static_cast<char>(kLut6WeightOffset)));
+  const __m512i bit_offsets = _mm512_set1_epi64(0x2A241E18120C0600);
+  const std::uint8_t* packed = rows.packed;
+  auto* out = static_cast<__m512i*>(panel);
+  for (std::size_t column = 0; column < rows.columns; column += kLut6DecodeColumns) {
+    __m512i indices[4];
+    for (std::size_t i = 0; i < 4; ++i) {
+      indices[i] = _mm512_multishift_epi64_epi8(
+          bit_offsets, load_rows(packed + i * rows.row_bytes, rows.row_bytes));
+    }
+    transpose(indices);
+    for (std::size_t i = 0; i < 4; ++i) {
+      _mm512_store_si512(out + i * kStepVectors, _mm512_permutexvar_epi8(indices[i], entries));
+    }
+    packed += kLut6DecodeColumns / 4 * 3;
+    out += kLut6DecodeColumns / kLut6Depth<std::int8_t> * kStepVectors;
+  }
+}
+
+// Integer sums in registers 0 to 11, float sums in 12 to 23, weights in 24 and 25.
+#define AVX512_CLOBBERS                                                                         \
+  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",      \
+      "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", \
+      "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26"
+
+#define AVX512_LOAD(m, a, b, c, d, ...)  \
+  "vmovaps 128*" #m "(%[sums]), %%zmm" c \
+  "\n\t"                                 \
+  "vmovaps 128*" #m "+64(%[sums]), %%zmm" d "\n\t"
+#define AVX512_BEGIN(n) LUT6_TOKENS_##n(AVX512_LOAD, )
+#define AVX512_STORE(m, a, b, c, d, ...) \
+  "vmovaps %%zmm" c ", 128*" #m          \
+  "(%[sums])\n\t"                        \
+  "vmovaps %%zmm" d ", 128*" #m "+64(%[sums])\n\t"
+#define AVX512_FINISH(n) LUT6_TOKENS_##n(AVX512_STORE, )
+
+#define AVX512_FLUSH(m, a, b, c, d, ...)     \
+  "vbroadcastss 4*" #m                       \
+  "(%[scales]), %%zmm26\n\t"                 \
+  "vcvtdq2ps %%zmm" a ", %%zmm" a            \
+  "\n\t"                                     \
+  "vcvtdq2ps %%zmm" b ", %%zmm" b            \
+  "\n\t"                                     \
+  "vfmadd231ps %%zmm" a ", %%zmm26, %%zmm" c \
+  "\n\t"                                     \
+  "vfmadd231ps %%zmm" b ", %%zmm26, %%zmm" d "\n\t"
+#define AVX512_END(n) LUT6_TOKENS_##n(AVX512_FLUSH, ) "add $4*" #n ", %[scales]\n\t"
+
+#define AVX512_TOKEN(m, a, b, c, d, step, n, first, second)                                     \
+  "vpbroadcastd 4*" #m "+4*" #n "*" #step "(%[x]), %%zmm26\n\t" first ", %%zmm" a "\n\t" second \
+  ", %%zmm" b "\n\t"
+#define AVX512_STEP(step, n, first, second) \
+  "vmovdqa64 128*" #step                    \
+  "(%[w]), %%zmm24\n\t"                     \
+  "vmovdqa64 128*" #step                    \
+  "+64(%[w]), %%zmm25\n\t" LUT6_TOKENS_##n(AVX512_TOKEN, step, n, first, second)
+#define AVX512_STEPS(n, first, second) \
+  AVX512_STEP(0, n, first, second)     \
+  AVX512_STEP(1, n, first, second)     \
+  AVX512_STEP(2, n, first, second)     \
+  AVX512_STEP(3, n, first, second) "add $4*128, %[w]\n\tadd $4*4*" #n ", %[x]\n\t"
+
+#define AVX512_ZERO(m, a, b, ...)         \
+  "vpxor %%xmm" a ", %%xmm" a ", %%xmm" a \
+  "\n\t"                                  \
+  "vpxor %%xmm" b ", %%xmm" b ", %%xmm" b "\n\t"
+#define AVX512_INT16_START(n) LUT6_TOKENS_##n(AVX512_ZERO, )
+#define AVX512_INT16_STEPS(n) \
+  AVX512_STEPS(n, "vpdpwssd %%zmm24, %%zmm26", "vpdpwssd %%zmm25, %%zmm26")
+LUT6_DEFINE_TILES(LUT6_AVX512, multiply_int16, AVX512_BEGIN, AVX512_INT16_START, AVX512_INT16_STEPS,
+                  kLut6BlockColumns<std::int16_t> / 8, AVX512_END, AVX512_FINISH, AVX512_CLOBBERS)
+
+#define AVX512_OFFSET(m, a, b, ...)            \
+  "vpbroadcastd 4*" #m "(%[offsets]), %%zmm" a \
+  "\n\t"                                       \
+  "vmovdqa64 %%zmm" a ", %%zmm" b "\n\t"
+#define AVX512_INT8_START(n) LUT6_TOKENS_##n(AVX512_OFFSET, ) "add $4*" #n ", %[offsets]\n\t"
+#define AVX512_INT8_STEPS(n) \
+  AVX512_STEPS(n, "vpdpbusd %%zmm26, %%zmm24", "vpdpbusd %%zmm26, %%zmm25")
+LUT6_DEFINE_TILES(LUT6_AVX512, multiply_int8, AVX512_BEGIN, AVX512_INT8_START, AVX512_INT8_STEPS,
+                  kLut6BlockColumns<std::int8_t> / 16, AVX512_END, AVX512_FINISH, AVX512_CLOBBERS)
+
+}  // namespace
+
+const Lut6Kernels kLut6Avx512Kernels = {
+    .name = "AVX-512",
+    .panel_channels = kPanelChannels,
+    .int16 = {decode_int16, multiply_int16},
+    .int8 = {decode_int8, multiply_int8},
+};
+
+}  // namespace clefkit
+
+#endif  // defined(__x86_64__)
