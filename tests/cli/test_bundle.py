@@ -1,0 +1,272 @@
+"""`convert`, `inspect`, `verify`, `bench`, and asking from a bundle."""
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from harness import CLEFKIT, GOLDEN, MICRO, TIED, CommandTest, clefkit
+
+REQUESTS = [json.loads((GOLDEN / "cases" / "micro" / f"{name}.json").read_text())
+            for name in ("ticket", "json_state", "single_option", "many_options")]
+
+
+def contents(folder):
+    """Every file's SHA-256 by relative path."""
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def largest_difference(answers, golden):
+    largest = 0.0
+    for question, expected in golden.items():
+        answer = answers[question]
+        got = ({"true": answer["noul"], "false": 1 - answer["noul"]} if answer["type"] == "noul"
+               else answer["probabilities"])
+        largest = max([largest] + [abs(got[option] - p) for option, p in expected["probabilities"].items()])
+    return largest
+
+
+class BundleTest(CommandTest):
+    def convert(self, name="bundle", checkpoint=MICRO, *flags):
+        out = self.folder / name
+        self.succeed("convert", checkpoint, "-o", out, "--min-weights", 1024, "--quiet", *flags)
+        return out
+
+    def requests_file(self):
+        return self.write("requests.jsonl",
+                          "".join(json.dumps(case["request"]) + "\n" for case in REQUESTS))
+
+
+class Convert(BundleTest):
+    def test_writes_what_the_specification_lists(self):
+        bundle = self.convert()
+        files = contents(bundle)
+        for name in ("config.json", "joint_head_config.json", "processor_config.json",
+                     "tokenizer.json", "tokenizer_config.json"):
+            self.assertEqual((bundle / name).read_bytes(), (MICRO / name).read_bytes())
+        for name in ("NOTICE", "manifest.json", "tensors/embeddings.safetensors",
+                     "tensors/decision_head.safetensors", "tensors/vision.safetensors",
+                     "programs/text/run-00-02.bin", "programs/text/attention-03.bin",
+                     "programs/text/tail.bin"):
+            self.assertIn(name, files)
+        manifest = json.loads((bundle / "manifest.json").read_text())
+        self.assertEqual(manifest["format"], "clefkit-bundle")
+        self.assertEqual({entry["path"]: entry["sha256"] for entry in manifest["files"]},
+                         {name: digest for name, digest in files.items() if name != "manifest.json"})
+        source = {entry["path"]: entry["sha256"] for entry in manifest["source"]["files"]}
+        self.assertEqual(source["model.safetensors"],
+                         hashlib.sha256((MICRO / "model.safetensors").read_bytes()).hexdigest())
+        self.assertGreater(len(manifest["quantization"]["tensors"]), 10)
+
+    def test_is_the_same_for_every_number_of_threads(self):
+        one = self.convert("one", MICRO, "--threads", 1, "--palette", "grid8")
+        two = self.convert("two", MICRO, "--threads", 2, "--palette", "grid8")
+        self.assertEqual(contents(one), contents(two))
+        self.assertIn("tensors/palette_scales.safetensors", contents(one))
+
+    def test_answers_stay_near_the_checkpoints(self):
+        for palette, bound in (("optimal", 0.06), ("original", 0.08), ("grid8", 0.06), ("fast", 0.06)):
+            bundle = self.convert(palette, MICRO, "--palette", palette)
+            for case in REQUESTS:
+                body = self.succeed_json("ask", "-m", bundle, "--json", "--request",
+                                         self.write("r.json", case["request"]))
+                self.assertLess(largest_difference(body["answers"], case["answers"]), bound, palette)
+
+    def test_precisions_agree(self):
+        bundle = self.convert("bundle", MICRO, "--palette", "grid8")
+        for case in REQUESTS[:2]:
+            path = self.write("r.json", case["request"])
+            exact, high, fast = (
+                self.succeed_json("ask", "-m", bundle, "--json", "--request", path, "--precision", p)
+                for p in ("exact", "high", "fast"))
+            golden = {q: {"probabilities": a.get("probabilities") or {"true": a["noul"], "false": 1 - a["noul"]}}
+                      for q, a in exact["answers"].items()}
+            self.assertLess(largest_difference(high["answers"], golden), 3e-3)
+            self.assertLess(largest_difference(fast["answers"], golden), 3e-2)
+
+    def test_tied_embeddings_and_split_plan(self):
+        bundle = self.convert("bundle", TIED, "--plan", "split", "--palette", "fast")
+        self.assertIn("programs/text/run-00-00.bin", contents(bundle))
+        self.succeed("ask", "-m", bundle, "--state", "x", "--noul", "q=?")
+
+    def test_text_only_leaves_vision_out_and_refuses_pictures(self):
+        bundle = self.convert("bundle", MICRO, "--text-only")
+        self.assertNotIn("tensors/vision.safetensors", contents(bundle))
+        request = {"state": "x", "questions": {"q": {"type": "noul"}}, "images": ["file:x.png"]}
+        self.fail_with(4, "ask", "-m", bundle, "--request", self.write("r.json", request),
+                       contains=["images"])
+
+    def test_survives_being_killed_at_any_moment(self):
+        whole = contents(self.convert("whole", TIED, "--palette", "grid8"))
+        out = self.folder / "killed"
+        generator = random.Random(1)
+        command = [CLEFKIT, "convert", str(TIED), "-o", str(out), "--min-weights", "1024", "--quiet",
+                   "--palette", "grid8"]
+        start = time.monotonic()
+        subprocess.run(command[:4] + [str(self.folder / "timed")] + command[5:], check=True)
+        duration = time.monotonic() - start
+        for _ in range(12):
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            time.sleep(generator.uniform(0, duration))
+            process.kill()
+            process.wait()
+            if out.exists():
+                break
+        if not out.exists():
+            self.succeed(*command[1:])
+        self.assertEqual(contents(out), whole)
+        self.assertFalse(pathlib.Path(f"{out}.partial").exists())
+
+    def test_interrupt_leaves_a_resumable_conversion(self):
+        out = self.folder / "out"
+        command = [CLEFKIT, "convert", str(TIED), "-o", str(out), "--min-weights", "1024"]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        self.assertIn(process.wait(), (0, 130))
+        if not out.exists():
+            self.succeed(*command[1:])
+        self.succeed("verify", out)
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounting a small file system needs root")
+    def test_a_full_disk_is_one_error_and_no_bundle(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)],
+                                 capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("cannot mount a small file system here")
+        self.addCleanup(subprocess.run, ["umount", str(disk)])
+        self.fail_with(4, "convert", MICRO, "-o", disk / "out", "--min-weights", 1024, "--quiet",
+                       contains=["No space left"])
+        self.assertFalse((disk / "out").exists())
+
+    def test_refuses_what_would_lose_something(self):
+        bundle = self.convert()
+        self.fail_with(2, "convert", MICRO, "-o", bundle, contains=["already exists"])
+        self.fail_with(2, "convert", MICRO, "-o", self.folder / "x", "--program-budget", 3,
+                       contains=["programs"])
+        self.fail_with(3, "convert", self.folder / "absent", "-o", self.folder / "x", contains=["absent"])
+        out = self.folder / "other"
+        partial = pathlib.Path(f"{out}.partial")
+        partial.mkdir()
+        pathlib.Path(f"{out}.partial.journal").write_text('{"fingerprint":"another"}\n')
+        self.fail_with(2, "convert", MICRO, "-o", out, contains=["other options"])
+
+
+class Inspect(BundleTest):
+    def test_tells_what_is_there(self):
+        facts = self.succeed_json("inspect", "--json", MICRO)
+        self.assertEqual(facts["kind"], "checkpoint")
+        self.assertEqual(facts["architecture"]["hidden_size"], 64)
+        self.assertIsNone(facts["bundle"])
+        bundle = self.convert()
+        facts = self.succeed_json("inspect", "--json", bundle)
+        self.assertEqual(facts["kind"], "bundle")
+        self.assertEqual(facts["bundle"]["palette"], "optimal")
+        self.assertTrue(facts["bundle"]["worst_tensors"])
+        self.assertIn("lut6", {row["stored"] for row in facts["classes"]})
+        self.assertIn("largest errors", self.succeed("inspect", bundle).stdout)
+
+
+class Verify(BundleTest):
+    def test_passes_a_good_bundle(self):
+        bundle = self.convert()
+        self.assertIn("passed", self.succeed("verify", bundle).stdout)
+        facts = self.succeed_json("verify", "--json", bundle, "--against", MICRO, "--requests",
+                                  self.requests_file(), "--max-drift", 0.06, "--max-mean-drift", 0.02)
+        self.assertTrue(facts["passed"])
+        self.assertEqual(facts["drift"]["requests"], len(REQUESTS))
+        self.assertGreater(facts["drift"]["largest"], 0)
+        errors = {tensor["name"]: tensor for tensor in facts["tensors"]}
+        self.assertEqual(errors["lm_head.weight"]["relative_rmse"], 0)
+        palettized = [t for t in facts["tensors"] if t["stored"] == "lut6"]
+        manifest = json.loads((bundle / "manifest.json").read_text())
+        recorded = {t["name"]: t["relative_rmse"] for t in manifest["quantization"]["tensors"]}
+        for tensor in palettized:
+            self.assertAlmostEqual(tensor["relative_rmse"], recorded[tensor["name"]], places=9)
+
+    def test_ends_with_one_past_a_bound(self):
+        bundle = self.convert()
+        result = clefkit("verify", bundle, "--against", MICRO, "--requests", self.requests_file(),
+                         "--max-drift", 1e-9)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("FAILED", result.stdout)
+
+    def test_compares_precisions_of_one_bundle(self):
+        bundle = self.convert()
+        facts = self.succeed_json("verify", "--json", bundle, "--precision", "high",
+                                  "--against-precision", "exact", "--requests", self.requests_file(),
+                                  "--max-drift", 3e-3)
+        self.assertGreater(facts["drift"]["largest"], 0)
+
+    def test_names_a_damaged_file(self):
+        bundle = self.convert()
+        path = bundle / "programs" / "text" / "tail.bin"
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(bytes(data))
+        self.fail_with(3, "verify", bundle, contains=["tail.bin", "SHA-256"])
+        path.write_bytes(bytes(data[:-64]))
+        self.fail_with(3, "verify", bundle, contains=["tail.bin", "bytes"])
+        self.fail_with(3, "ask", "-m", bundle, "--state", "x", "--noul", "q=?", contains=["tail.bin"])
+        path.unlink()
+        self.fail_with(3, "ask", "-m", bundle, "--state", "x", "--noul", "q=?", contains=["tail.bin"])
+
+    def test_names_what_does_not_belong(self):
+        bundle = self.convert()
+        (bundle / "extra.txt").write_text("x")
+        self.fail_with(3, "verify", bundle, contains=["extra.txt"])
+
+
+class BadManifests(BundleTest):
+    def refuse(self, change, *contains):
+        bundle = self.folder / "bundle"
+        if not bundle.exists():
+            self.convert()
+        path = bundle / "manifest.json"
+        original = path.read_text()
+        manifest = json.loads(original)
+        change(manifest)
+        path.write_text(json.dumps(manifest))
+        self.fail_with(3, "ask", "-m", bundle, "--state", "x", "--noul", "q=?", contains=contains)
+        path.write_text(original)
+
+    def test_each_defect_is_one_sentence(self):
+        self.refuse(lambda m: m.update(format_version=2), "version 2", "version 1")
+        self.refuse(lambda m: m["files"][0].update(path="../outside"), "leaves the bundle")
+        self.refuse(lambda m: m["files"][0].update(path="/etc/passwd"), "leaves the bundle")
+        self.refuse(lambda m: m["files"][0].update(path="absent.bin"), "absent.bin")
+        self.refuse(lambda m: m["weights"].pop(), "missing")
+        self.refuse(lambda m: m["weights"][0].update(offset=65), "65")
+        self.refuse(lambda m: m["weights"][0].update(name="nobody"), "nobody")
+        self.refuse(lambda m: m["weights"].append(m["weights"][0]), "once")
+
+        def swap(manifest):
+            palettized = next(w for w in manifest["weights"] if w["kind"] == "lut6")
+            palettized["offset"], palettized["palette_offset"] = (
+                palettized["palette_offset"], palettized["offset"])
+        self.refuse(swap, "record")
+
+
+class Bench(BundleTest):
+    def test_measures_lengths_and_stages(self):
+        facts = self.succeed_json("bench", "-m", MICRO, "--tokens", "400,500", "--repeat", 2, "--json")
+        self.assertEqual([length["tokens"] for length in facts["lengths"]], [400, 500])
+        for length in facts["lengths"]:
+            self.assertGreater(length["tokens_per_second"], 0)
+            self.assertLess(sum(length["stage_seconds"].values()), 2 * length["seconds"])
+            for stage in ("embedding", "linear", "delta rule", "attention", "elementwise", "head"):
+                self.assertIn(stage, length["stage_seconds"])
+        self.assertGreater(facts["memory"]["peak_bytes"], 0)
+        self.succeed("bench", "-m", MICRO, "--tokens", "400", "--repeat", 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
