@@ -23,9 +23,9 @@ namespace clefkit {
 
 // Keys taken at a time. Blocks start at multiples of it from the first key, wherever a call's
 // queries start, so that a query's sums are the same however the sequence was cut into calls.
-constexpr std::size_t kKeyBlock = 64;
+constexpr std::size_t kKeyBlock = 32;
 // Query rows (tokens × the query heads of one key/value head) of one task, about.
-constexpr std::size_t kQueryRows = 64;
+constexpr std::size_t kQueryRows = 128;
 
 // One task: `tokens` consecutive rows of q, and the query heads that share one key/value head.
 // Its "query rows" are token-major: row r is head r % group of token r / group.
@@ -49,6 +49,7 @@ struct AttentionScratch {
     ScratchCursor cursor(first);
     queries = cursor.take(padded_rows * head_dim);
     scores = cursor.take(kKeyBlock * padded_rows);
+    keys = cursor.take(kKeyBlock * head_dim);
     values = cursor.take(kKeyBlock * padded_dim);
     sums = cursor.take(padded_rows * padded_dim);
     maxima = cursor.take(padded_rows);
@@ -60,6 +61,7 @@ struct AttentionScratch {
   std::size_t padded_rows, padded_dim;
   float* queries;      // Panels of Qᵀ · scale: [head_dim, rows].
   float* scores;       // [kKeyBlock, padded_rows], then the weights in their place.
+  float* keys;         // A block of K: [kKeyBlock, head_dim].
   float* values;       // Panels of a block of V: [kKeyBlock, head_dim].
   float* sums;         // [rows, padded_dim]: Σ weight · value so far.
   float* maxima;       // [rows]: largest score so far.
@@ -150,8 +152,13 @@ void attend(const AttentionTask& task, float* scratch_memory) {
   const std::size_t all_keys = task.keys_seen_by_first + (task.tokens - 1) * task.keys_step;
   for (std::size_t first = 0; first < all_keys; first += kKeyBlock) {
     const std::size_t keys = std::min(kKeyBlock, all_keys - first);
-    multiply<Update::kReplace>({task.keys + first * task.keys_stride, task.keys_stride, 1}, keys,
-                               task.head_dim, {scratch.queries, width * task.head_dim}, rows,
+    // Rows of the cache lie a power of two apart and would evict each other: a copy is cheaper.
+    for (std::size_t key = 0; key < keys; ++key) {
+      std::copy_n(task.keys + (first + key) * task.keys_stride, task.head_dim,
+                  scratch.keys + key * task.head_dim);
+    }
+    multiply<Update::kReplace>({scratch.keys, task.head_dim, 1}, keys, task.head_dim,
+                               {scratch.queries, width * task.head_dim}, rows,
                                {scratch.scores, scratch.padded_rows, width});
     mask_scores(task, scratch, first, keys);
     softmax_block(scratch, rows, keys);
