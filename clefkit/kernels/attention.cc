@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "clefkit/kernels/row_blocks.h"
+#include "clefkit/kernels/simd_targets.h"
 #include "clefkit/kernels/worker_scratch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -108,10 +109,11 @@ HWY_NOINLINE void softmax_block(const AttentionScratch& scratch, std::size_t row
 HWY_NOINLINE void scale_sums(const AttentionScratch& scratch, std::size_t rows,
                              std::size_t head_dim) {
   for (std::size_t row = 0; row < rows; ++row) {
-    if (scratch.corrections[row] == 1.0f) continue;
-    const auto correction = hn::Set(FloatTag(), scratch.corrections[row]);
+    const float correction = scratch.corrections[row];
+    if (correction == 1.0f) continue;
     float* const sums = scratch.sums + row * scratch.padded_dim;
-    const auto scale = [correction](FloatVector v) HWY_ATTR { return hn::Mul(v, correction); };
+    const auto scale = [correction](FloatVector v)
+                           HWY_ATTR { return hn::Mul(v, hn::Set(FloatTag(), correction)); };
     map_values(head_dim, scale, sums, sums);
   }
 }
@@ -176,8 +178,9 @@ void attend(const AttentionTask& task, float* scratch_memory) {
   }
 
   for (std::size_t row = 0; row < rows; ++row) {
-    const auto factor = hn::Set(FloatTag(), 1.0f / scratch.totals[row]);
-    const auto scale = [factor](FloatVector v) HWY_ATTR { return hn::Mul(v, factor); };
+    const float factor = 1.0f / scratch.totals[row];
+    const auto scale = [factor](FloatVector v)
+                           HWY_ATTR { return hn::Mul(v, hn::Set(FloatTag(), factor)); };
     float* const to =
         task.out + row / task.group * task.out_stride + row % task.group * task.head_dim;
     map_values(task.head_dim, scale, to, scratch.sums + row * scratch.padded_dim);

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "clefkit/kernels/simd_targets.h"
 #include "clefkit/kernels/worker_scratch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -121,22 +122,22 @@ class SubChunk {
       multiply<Update::kReplace>(rows_of(scratch_.q, i), rows, key_dim_, keys, i + rows,
                                  {scratch_.attention + i * kSubChunk, kSubChunk, panel_width()});
     }
-    const FloatTag d;
     HWY_ALIGN float decays[kSubChunk];
     for (std::size_t i = 0; i < tokens_; ++i) {
       // Only j ≤ i, where the exponent is at most zero.
       for (std::size_t j = 0; j <= i; ++j) {
         decays[j] = static_cast<float>(log_decay_[i] - log_decay_[j]);
       }
-      const auto exponential = [d](FloatVector x) HWY_ATTR { return exp_or_zero(d, x); };
+      const auto exponential = [](FloatVector x) HWY_ATTR { return exp_or_zero(FloatTag(), x); };
       map_values(i + 1, exponential, decays, decays);
       float* const attention = scratch_.attention + i * kSubChunk;
       const auto product = [](FloatVector x, FloatVector y) HWY_ATTR { return hn::Mul(x, y); };
       map_values(i + 1, product, attention, attention, decays);
-      const auto minus_beta = hn::Set(d, -task_.beta.row(first_ + i)[0]);
+      const float minus_beta = -task_.beta.row(first_ + i)[0];
       float* const corrections = scratch_.corrections + i * kSubChunk;
-      const auto correction = [minus_beta](FloatVector x, FloatVector y)
-                                  HWY_ATTR { return hn::Mul(hn::Mul(x, y), minus_beta); };
+      const auto correction = [minus_beta](FloatVector x, FloatVector y) HWY_ATTR {
+        return hn::Mul(hn::Mul(x, y), hn::Set(FloatTag(), minus_beta));
+      };
       map_values(i, correction, corrections, corrections, decays);
     }
   }
@@ -146,10 +147,11 @@ class SubChunk {
     multiply<Update::kReplace>(rows_of(scratch_.k, 0), tokens_, key_dim_, state_, value_dim_,
                                result(scratch_.delta));
     for (std::size_t i = 0; i < tokens_; ++i) {
-      const auto beta = hn::Set(FloatTag(), task_.beta.row(first_ + i)[0]);
-      const auto gain = hn::Set(FloatTag(), static_cast<float>(std::exp(log_decay_[i])));
+      const float beta = task_.beta.row(first_ + i)[0];
+      const auto gain = static_cast<float>(std::exp(log_decay_[i]));
       const auto difference = [beta, gain](FloatVector recalled, FloatVector value) HWY_ATTR {
-        return hn::Mul(beta, hn::NegMulAdd(gain, recalled, value));
+        const FloatTag d;
+        return hn::Mul(hn::Set(d, beta), hn::NegMulAdd(hn::Set(d, gain), recalled, value));
       };
       const float* const value = task_.v.row(first_ + i).data();
       for_each_panel([&](std::size_t panel, std::size_t first, std::size_t count) {
@@ -171,10 +173,10 @@ class SubChunk {
         float* const to = scratch_.delta + panel * delta_.panel_step + block * width;
         for (std::size_t i = 1; i < rows; ++i) {
           for (std::size_t j = 0; j < i; ++j) {
-            const auto factor =
-                hn::Set(FloatTag(), scratch_.corrections[(block + i) * kSubChunk + block + j]);
-            const auto add = [factor](FloatVector sum, FloatVector row)
-                                 HWY_ATTR { return hn::MulAdd(factor, row, sum); };
+            const float factor = scratch_.corrections[(block + i) * kSubChunk + block + j];
+            const auto add = [factor](FloatVector sum, FloatVector row) HWY_ATTR {
+              return hn::MulAdd(hn::Set(FloatTag(), factor), row, sum);
+            };
             map_values(count, add, to + i * width, to + i * width, to + j * width);
           }
         }
@@ -240,8 +242,8 @@ class SubChunk {
   }
 
   static HWY_INLINE void scale_values(float* values, std::size_t count, float factor) {
-    const auto factors = hn::Set(FloatTag(), factor);
-    const auto scale = [factors](FloatVector v) HWY_ATTR { return hn::Mul(v, factors); };
+    const auto scale = [factor](FloatVector v)
+                           HWY_ATTR { return hn::Mul(v, hn::Set(FloatTag(), factor)); };
     map_values(count, scale, values, values);
   }
 

@@ -6,6 +6,7 @@
 
 #include "clefkit/kernels/delta_rule.h"
 #include "clefkit/kernels/row_blocks.h"
+#include "clefkit/kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "clefkit/kernels/delta_rule_inputs.cc"
@@ -45,9 +46,10 @@ void conv_silu_row(std::span<const float* const> rows, const float* taps, std::s
 void l2_normalize(float* head, std::size_t count, float eps, float scale) {
   const auto square = [](FloatVector v) HWY_ATTR { return hn::Mul(v, v); };
   const float sum = sum_values(count, square, head);
-  const auto factor = hn::Set(FloatTag(), scale / std::sqrt(sum + eps));
+  const float factor = scale / std::sqrt(sum + eps);
   map_values(
-      count, [factor](FloatVector v) HWY_ATTR { return hn::Mul(v, factor); }, head, head);
+      count, [factor](FloatVector v) HWY_ATTR { return hn::Mul(v, hn::Set(FloatTag(), factor)); },
+      head, head);
 }
 
 }  // namespace HWY_NAMESPACE

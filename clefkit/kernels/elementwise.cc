@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "clefkit/kernels/row_blocks.h"
+#include "clefkit/kernels/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "clefkit/kernels/elementwise.cc"
@@ -26,36 +27,37 @@ float dot_row(const float* a, const float* b, std::size_t count) {
 void rms_norm_row(const float* x, const float* multiplier, std::size_t count, float eps,
                   float* out) {
   const float mean_square = dot_row(x, x, count) / static_cast<float>(count);
-  const auto factor = hn::Set(FloatTag(), 1.0f / std::sqrt(mean_square + eps));
-  const auto scale = [factor](FloatVector value, FloatVector weight)
-                         HWY_ATTR { return hn::Mul(hn::Mul(value, factor), weight); };
+  const float factor = 1.0f / std::sqrt(mean_square + eps);
+  const auto scale = [factor](FloatVector value, FloatVector weight) HWY_ATTR {
+    return hn::Mul(hn::Mul(value, hn::Set(FloatTag(), factor)), weight);
+  };
   map_values(count, scale, out, x, multiplier);
 }
 
 void layer_norm_row(const float* x, const float* weight, const float* bias, std::size_t count,
                     float eps, float* out) {
-  const FloatTag d;
   const float inverse_count = 1.0f / static_cast<float>(count);
   const float rough_mean = sum_values(
                                count, [](FloatVector value) HWY_ATTR { return value; }, x) *
                            inverse_count;
   // A second sum finds what rounding left in the mean, which matters when it is large beside the
   // deviation.
-  const auto rough = hn::Set(d, rough_mean);
-  const auto difference = [rough](FloatVector value) HWY_ATTR { return hn::Sub(value, rough); };
+  const auto difference = [rough_mean](FloatVector value)
+                              HWY_ATTR { return hn::Sub(value, hn::Set(FloatTag(), rough_mean)); };
   const float rest = sum_values(count, difference, x) * inverse_count;
-  const auto remainder = hn::Set(d, rest);
-  const auto centered = [rough, remainder](FloatVector value)
-                            HWY_ATTR { return hn::Sub(hn::Sub(value, rough), remainder); };
+  const auto centered = [difference, rest](FloatVector value) HWY_ATTR {
+    return hn::Sub(difference(value), hn::Set(FloatTag(), rest));
+  };
   const auto square = [centered](FloatVector value) HWY_ATTR {
     const auto deviation = centered(value);
     return hn::Mul(deviation, deviation);
   };
   const float variance = sum_values(count, square, x) * inverse_count;
-  const auto factor = hn::Set(d, 1.0f / std::sqrt(variance + eps));
-  const auto normalize =
-      [centered, factor](FloatVector value, FloatVector w, FloatVector b)
-          HWY_ATTR { return hn::MulAdd(hn::Mul(centered(value), factor), w, b); };
+  const float factor = 1.0f / std::sqrt(variance + eps);
+  const auto normalize = [centered, factor](FloatVector value, FloatVector w,
+                                            FloatVector b) HWY_ATTR {
+    return hn::MulAdd(hn::Mul(centered(value), hn::Set(FloatTag(), factor)), w, b);
+  };
   map_values(count, normalize, out, x, weight, bias);
 }
 
@@ -87,16 +89,18 @@ void add_row(float* x, const float* y, std::size_t count) {
 }
 
 void softmax_row(float* values, std::size_t count) {
-  const FloatTag d;
   // A NaN that the maximum misses still makes its own weight NaN, and so the sum and every value.
-  const auto maximum = hn::Set(d, *std::max_element(values, values + count));
-  const auto weight = [d, maximum](FloatVector value)
-                          HWY_ATTR { return exp_saturated(d, hn::Sub(value, maximum)); };
+  const float maximum = *std::max_element(values, values + count);
+  const auto weight = [maximum](FloatVector value) HWY_ATTR {
+    const FloatTag d;
+    return exp_saturated(d, hn::Sub(value, hn::Set(d, maximum)));
+  };
   map_values(count, weight, values, values);
-  const auto factor =
-      hn::Set(d, 1.0f / sum_values(
-                            count, [](FloatVector v) HWY_ATTR { return v; }, values));
-  const auto scale = [factor](FloatVector value) HWY_ATTR { return hn::Mul(value, factor); };
+  const float sum = sum_values(
+      count, [](FloatVector value) HWY_ATTR { return value; }, values);
+  const float factor = 1.0f / sum;
+  const auto scale = [factor](FloatVector value)
+                         HWY_ATTR { return hn::Mul(value, hn::Set(FloatTag(), factor)); };
   map_values(count, scale, values, values);
 }
 

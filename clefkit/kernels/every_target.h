@@ -1,5 +1,8 @@
 #pragma once
 
+// clang-format off
+#include "clefkit/kernels/simd_targets.h"  // Before Highway.
+// clang-format on
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
