@@ -9,6 +9,6 @@ namespace clefkit {
 // apply_linears at Precision::kExact, for any form of weights: panels of decoded weights times
 // packed tokens, in float32.
 void apply_linears_exact(const ComputeContext& context, MatrixView<const float> x,
-                  std::span<const LinearOutput> outputs);
+                         std::span<const LinearOutput> outputs);
 
 }  // namespace clefkit
