@@ -96,11 +96,6 @@ class SubChunk {
   }
 
  private:
-  // e^{G_i − G_j}. The difference is taken in double: G may be thousands where it is near zero.
-  float decay(std::size_t i, std::size_t j) const {
-    return static_cast<float>(std::exp(log_decay_[i] - log_decay_[j]));
-  }
-
   void load_inputs() {
     for (std::size_t i = 0; i < tokens_; ++i) {
       std::copy_n(task_.q.row(first_ + i).data(), key_dim_,
@@ -124,7 +119,8 @@ class SubChunk {
     }
     HWY_ALIGN float decays[kSubChunk];
     for (std::size_t i = 0; i < tokens_; ++i) {
-      // Only j ≤ i, where the exponent is at most zero.
+      // Only j ≤ i, where the exponent is at most zero. The difference is taken in double: G may be
+      // thousands where it is near zero.
       for (std::size_t j = 0; j <= i; ++j) {
         decays[j] = static_cast<float>(log_decay_[i] - log_decay_[j]);
       }
@@ -213,9 +209,9 @@ class SubChunk {
   void update_state() {
     const std::size_t last = tokens_ - 1;
     for (std::size_t i = 0; i < tokens_; ++i) {
+      const auto factor = static_cast<float>(std::exp(log_decay_[last] - log_decay_[i]));
       for_each_panel([&](std::size_t panel, std::size_t, std::size_t count) {
-        scale_values(scratch_.delta + panel * delta_.panel_step + i * panel_width(), count,
-                     decay(last, i));
+        scale_values(scratch_.delta + panel * delta_.panel_step + i * panel_width(), count, factor);
       });
     }
     const auto kept = static_cast<float>(std::exp(log_decay_[last]));
