@@ -226,10 +226,11 @@ LUT6_DEFINE_TILES(LUT6_AVX2, multiply_int8, AVX2_NOTHING, AVX2_INT8_START, AVX2_
   "vmovdqa 64*" #step                     \
   "(%[w]), %%ymm12\n\t"                   \
   "vmovdqa 64*" #step "+32(%[w]), %%ymm13\n\t" LUT6_TOKENS_##n(VNNI_TOKEN, step, n, first, second)
-#define VNNI_STEPS(n, first, second)                            \
-  VNNI_STEP(0, n, first, second)                                \
-  VNNI_STEP(1, n, first, second) VNNI_STEP(2, n, first, second) \
-      VNNI_STEP(3, n, first, second) "add $4*64, %[w]\n\tadd $4*4*" #n ", %[x]\n\t"
+#define VNNI_STEPS(n, first, second)                                                              \
+  VNNI_STEP(0, n, first, second)                                                                  \
+  VNNI_STEP(1, n, first, second)                                                                  \
+  VNNI_STEP(2, n, first, second) VNNI_STEP(3, n, first, second) "add $4*64, %[w]\n\tadd $4*4*" #n \
+                                                                ", %[x]\n\t"
 #define VNNI_INT16_STEPS(n) VNNI_STEPS(n, "vpdpwssd %%ymm12, %%ymm15", "vpdpwssd %%ymm13, %%ymm15")
 #define VNNI_INT8_STEPS(n) VNNI_STEPS(n, "vpdpbusd %%ymm15, %%ymm12", "vpdpbusd %%ymm15, %%ymm13")
 LUT6_DEFINE_TILES(LUT6_AVX_VNNI, multiply_int16_vnni, AVX2_NOTHING, AVX2_INT16_START,

@@ -69,6 +69,14 @@ double relative_rmse(const Lut6Matrix& matrix, const std::vector<float>& x,
 
 constexpr Lut6Format kFormats[] = {Lut6Format::kInt16, Lut6Format::kInt8};
 
+// All that run here, and panels of two groups.
+std::vector<const Lut6Kernels*> all_kernels() {
+  const auto supported = supported_lut6_kernels();
+  std::vector<const Lut6Kernels*> kernels(supported.begin(), supported.end());
+  kernels.push_back(&kLut6WideScalarKernels);
+  return kernels;
+}
+
 const Lut6Kernels& fastest() { return *supported_lut6_kernels().front(); }
 
 TEST(Lut6Linear, MultipliesByHand) {
@@ -100,7 +108,7 @@ TEST(Lut6Linear, EveryInstructionSetGivesTheBitsOfPlainLoops) {
         for (const Lut6Format format : kFormats) {
           const Options options{.format = format};
           const std::vector<float> expected = apply(kLut6ScalarKernels, matrix.view(), x, options);
-          for (const Lut6Kernels* const kernels : supported_lut6_kernels()) {
+          for (const Lut6Kernels* const kernels : all_kernels()) {
             ASSERT_EQ(apply(*kernels, matrix.view(), x, options), expected)
                 << kernels->name << ' ' << rows << 'x' << columns << ", " << tokens << " tokens";
           }
@@ -153,7 +161,7 @@ TEST(Lut6Linear, SurvivesTheLargestSums) {
     for (const float value : {1.0f, -1.0f}) {
       const std::vector<float> x(6 * 256, value);
       const float exact = largest * value * 256.0f;
-      for (const Lut6Kernels* const kernels : supported_lut6_kernels()) {
+      for (const Lut6Kernels* const kernels : all_kernels()) {
         for (const float y : apply(*kernels, matrix.view(), x)) {
           EXPECT_NEAR(y / exact, 1.0f, 1e-3f) << kernels->name;
         }
@@ -318,7 +326,7 @@ TEST(Lut6Linear, ReadsNothingBehindTheIndices) {
     const IndicesAtTheEndOfAPage indices(matrix.packed_indices);
     const Lut6Matrix view(matrix.shape, indices.bytes(), matrix.palettes);
     const std::vector<float> x = random_activations(2, columns, 21);
-    for (const Lut6Kernels* const kernels : supported_lut6_kernels()) {
+    for (const Lut6Kernels* const kernels : all_kernels()) {
       EXPECT_EQ(apply(*kernels, view, x), apply(kLut6ScalarKernels, matrix.view(), x));
     }
   }
