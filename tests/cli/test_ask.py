@@ -169,7 +169,7 @@ class AskErrors(CommandTest):
         self.bad({"questions": {"q": {"type": "noul"}}}, "state")
         self.bad(self.question(type="Noul"), "q", "Noul", "noul")
         self.bad(self.question(type="score", criteria={"0": "a"}), "criteria", "array")
-        self.bad(self.question(type="choice", criteria={}), "criteria", "empty")
+        self.bad(self.question(type="choice", criteria={}), "criteria", "0 options", "1 to 255")
         self.bad(self.question(type="choice", criteria={"": "x"}), "criteria")
         self.bad(self.question(type="choice", criteria={str(i): None for i in range(256)}), "256", "255")
         self.bad(b'{"state": "\xff", "questions": {"q": {"type": "noul"}}}', "UTF-8")
