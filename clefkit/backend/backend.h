@@ -34,8 +34,28 @@ struct TextChunk {
 // Called after each layer with its output for the chunk; for tracing.
 using LayerObserver = std::function<void(std::size_t layer, MatrixView<const float> hidden)>;
 
-// Runs the transformer layers, nothing else: embedding lookup, final norm and decision head are
-// the engine's. Knows no prompts and no questions. Every implementation passes backend_suite.h.
+// The patches of one picture, or of one frame pair of a video: they attend to each other only.
+struct VisionSegment {
+  std::size_t rows = 0, columns = 0;  // Of patches; multiples of the merge size.
+  std::size_t patches() const { return rows * columns; }
+};
+
+// What one vision call reads and writes (model.md 4), segments one after the other.
+struct VisionBatch {
+  MatrixView<const float> pixels;  // [patches, patch_values], four of a 2×2 block in succession.
+  std::span<const VisionSegment> segments;
+  MatrixView<float> features;  // [patches / 4, hidden_size of the text layers]
+};
+
+// For tracing: what becomes of a batch's patches, [patches, vision hidden_size]. Both may be empty.
+struct VisionObserver {
+  std::function<void(MatrixView<const float> rows)> patch_embeddings;  // Without positions.
+  std::function<void(std::size_t block, MatrixView<const float> rows)> block_output;
+};
+
+// Runs the transformer layers of text and vision, nothing else: embedding lookup, final norm and
+// decision head are the engine's. Knows no prompts and no questions. Every implementation passes
+// backend_suite.h.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -47,6 +67,12 @@ class Backend {
   // context says; the state is then unusable.
   virtual void prefill(const ComputeContext& context, SequenceState& state, const TextChunk& chunk,
                        const LayerObserver& observer) = 0;
+  // The number of patches a vision call is best given; segments are packed up to it
+  // (vision_packing.h).
+  virtual std::size_t vision_patches() const = 0;
+  // Throws Error: kUnsupported when the model has no vision encoder, kCancelled.
+  virtual void encode_vision(const ComputeContext& context, const VisionBatch& batch,
+                             const VisionObserver& observer) = 0;
 };
 
 }  // namespace clefkit

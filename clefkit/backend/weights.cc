@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "clefkit/base/error.h"
+#include "clefkit/kernels/elementwise.h"
 
 namespace clefkit {
 namespace {
@@ -99,7 +100,9 @@ WeightMatrix weight_matrix(const Model& model, const std::string& name, std::siz
   const std::array expected{rows, columns};
   return std::visit(
       Overloaded{[&](const TensorView& tensor) {
-                   check_shape(name, tensor.shape, expected);
+                   const bool fits = !tensor.shape.empty() && tensor.shape[0] == rows &&
+                                     tensor.element_count() == rows * columns;
+                   if (!fits) check_shape(name, tensor.shape, expected);
                    return dense_matrix(tensor, rows, columns);
                  },
                  [&](const Lut6Matrix& matrix) -> WeightMatrix {
@@ -123,6 +126,12 @@ WeightMatrix weight_rows(const WeightMatrix& matrix, std::size_t first, std::siz
 Linear linear_layer(const Model& model, const std::string& name, std::size_t out_features,
                     std::size_t in_features, Precision precision) {
   return Linear(weight_matrix(model, name, out_features, in_features), {}, precision);
+}
+
+Linear linear_layer_with_bias(const Model& model, const std::string& name, std::size_t out_features,
+                              std::size_t in_features) {
+  return Linear(weight_matrix(model, name + ".weight", out_features, in_features),
+                float_vector(model, name + ".bias", out_features));
 }
 
 std::vector<float> float_values(const Model& model, const std::string& name,
@@ -180,6 +189,16 @@ void check_weights_are_finite(const Model& model,
     if (!element.empty()) {
       throw_error(ErrorCode::kCorruptData, name, "{}, expected finite numbers", element);
     }
+  }
+}
+
+void check_results(const Model& model, MatrixView<const float> rows, std::string_view weight_prefix,
+                   const std::string& place) {
+  for (std::size_t row = 0; row < rows.rows; ++row) {
+    if (!has_non_finite(rows.row(row))) continue;
+    check_weights_are_finite(
+        model, [&](std::string_view name) { return name.starts_with(weight_prefix); });
+    throw_error(ErrorCode::kCorruptData, place, "values overflow float32, expected finite numbers");
   }
 }
 

@@ -16,8 +16,8 @@ namespace clefkit {
 // architecture calls for; Error(kCorruptData) names the tensor when it is another, Error(kNotFound)
 // when there is no such tensor.
 
-// A weight matrix as it is stored, [rows, columns]; trailing dimensions are one ([8192, 1, 4] is a
-// matrix of 8192 rows). The model must outlive it.
+// A weight matrix as it is stored, [rows, columns]; dimensions after the first count as one
+// ([8192, 1, 4] is a matrix of 8192 rows of 4). The model must outlive it.
 WeightMatrix weight_matrix(const Model& model, const std::string& name, std::size_t rows,
                            std::size_t columns);
 
@@ -27,6 +27,10 @@ WeightMatrix weight_rows(const WeightMatrix& matrix, std::size_t first, std::siz
 // y = x · Wᵀ with the matrix of that name.
 Linear linear_layer(const Model& model, const std::string& name, std::size_t out_features,
                     std::size_t in_features, Precision precision);
+
+// y = x · Wᵀ + b with `name`.weight and `name`.bias, computed in float32.
+Linear linear_layer_with_bias(const Model& model, const std::string& name, std::size_t out_features,
+                              std::size_t in_features);
 
 // All elements of a dense tensor as float32, row-major.
 std::vector<float> float_values(const Model& model, const std::string& name,
@@ -45,5 +49,10 @@ std::size_t columns_of(const WeightMatrix& matrix);
 // `selected` is NaN or infinite. Reads every byte of them: for explaining a bad result.
 void check_weights_are_finite(const Model& model,
                               const std::function<bool(std::string_view name)>& selected);
+
+// Throws Error(kCorruptData) when a computed row holds a NaN or an infinity: it names the weight to
+// blame among those whose names start with `weight_prefix`, else `place`.
+void check_results(const Model& model, MatrixView<const float> rows, std::string_view weight_prefix,
+                   const std::string& place);
 
 }  // namespace clefkit

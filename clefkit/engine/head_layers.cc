@@ -11,12 +11,6 @@ namespace {
 
 constexpr float kLayerNormEps = 1e-5f;
 
-Linear linear_with_bias(const Model& model, const std::string& name, std::size_t out,
-                        std::size_t in) {
-  return Linear(weight_matrix(model, name + ".weight", out, in),
-                float_vector(model, name + ".bias", out));
-}
-
 }  // namespace
 
 HeadLayerNorm::HeadLayerNorm(const Model& model, const std::string& name, std::size_t width)
@@ -40,7 +34,7 @@ HeadAttention::HeadAttention(const Model& model, const std::string& name, std::s
              .kv_heads = heads,
              .head_dim = width / heads,
              .scale = 1.0f / std::sqrt(static_cast<float>(width / heads))},
-      out_(linear_with_bias(model, name + ".out_proj", width, width)) {
+      out_(linear_layer_with_bias(model, name + ".out_proj", width, width)) {
   // The rows of in_proj are query, key and value thirds.
   const WeightMatrix weight = weight_matrix(model, name + ".in_proj_weight", 3 * width, width);
   const std::vector<float> bias = float_vector(model, name + ".in_proj_bias", 3 * width);
@@ -68,8 +62,8 @@ FloatMatrix HeadAttention::attend(const ComputeContext& context, const FloatMatr
 HeadFeedForward::HeadFeedForward(const Model& model, const std::string& first,
                                  const std::string& second, std::size_t in, std::size_t hidden,
                                  std::size_t out)
-    : first_(linear_with_bias(model, first, hidden, in)),
-      second_(linear_with_bias(model, second, out, hidden)) {}
+    : first_(linear_layer_with_bias(model, first, hidden, in)),
+      second_(linear_layer_with_bias(model, second, out, hidden)) {}
 
 FloatMatrix HeadFeedForward::operator()(const ComputeContext& context, const FloatMatrix& x) const {
   FloatMatrix hidden = apply_linear(context, first_, x);

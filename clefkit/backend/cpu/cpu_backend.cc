@@ -14,6 +14,8 @@ namespace {
 // A sweep decodes every weight once: over 512 tokens that costs a few percent of the products
 // (11 % over 128), and activations of the 9B model take 70 MiB.
 constexpr std::size_t kChunkTokens = 512;
+// As many as a program of the Neural Engine takes, so that both are given the same batches.
+constexpr std::size_t kVisionPatches = 1024;
 
 }  // namespace
 
@@ -39,9 +41,12 @@ CpuBackend::CpuBackend(const Model& model, Precision precision)
                        .mixer = mixer(),
                        .mlp = Mlp(model, prefix, precision)});
   }
+  if (model.config.has_vision()) vision_.emplace(model);
 }
 
 std::size_t CpuBackend::chunk_tokens() const { return kChunkTokens; }
+
+std::size_t CpuBackend::vision_patches() const { return kVisionPatches; }
 
 std::unique_ptr<SequenceState> CpuBackend::new_sequence(std::size_t capacity_tokens) const {
   return std::make_unique<CpuSequence>(model_.config.text, capacity_tokens);
@@ -82,21 +87,18 @@ void CpuBackend::prefill(const ComputeContext& context, SequenceState& state,
     layer.mlp.forward(context, normed, workspace_, branch);
     add(context, hidden, branch);
 
-    check_output(i, hidden);
+    check_results(model_, hidden, text_layer_prefix(i), fmt::format("layers.{}", i));
     if (observer) observer(i, hidden);
   }
   sequence.append(tokens);
 }
 
-void CpuBackend::check_output(std::size_t layer, MatrixView<const float> hidden) const {
-  for (std::size_t token = 0; token < hidden.rows; ++token) {
-    if (!has_non_finite(hidden.row(token))) continue;
-    const std::string prefix = text_layer_prefix(layer);
-    check_weights_are_finite(model_,
-                             [&](std::string_view name) { return name.starts_with(prefix); });
-    throw_error(ErrorCode::kCorruptData, fmt::format("layers.{}", layer),
-                "values overflow float32, expected finite numbers");
+void CpuBackend::encode_vision(const ComputeContext& context, const VisionBatch& batch,
+                               const VisionObserver& observer) {
+  if (!vision_) {
+    throw Error(ErrorCode::kUnsupported, "model", "has no vision encoder, expected one for media");
   }
+  vision_->encode(context, batch, observer, workspace_);
 }
 
 }  // namespace clefkit::cpu

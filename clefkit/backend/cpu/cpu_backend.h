@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -10,14 +11,16 @@
 #include "clefkit/backend/cpu/linear_attention_layer.h"
 #include "clefkit/backend/cpu/mlp.h"
 #include "clefkit/backend/cpu/rotary.h"
+#include "clefkit/backend/cpu/vision_encoder.h"
 #include "clefkit/backend/cpu/workspace.h"
 #include "clefkit/kernels/linear.h"
 #include "clefkit/model/model.h"
 
 namespace clefkit::cpu {
 
-// The text layers in float32 between operations, over weights as they are stored. One prefill at a
-// time; sequences are independent of each other. The model must outlive it.
+// The text layers and the vision encoder in float32 between operations, over weights as they are
+// stored. One prefill at a time; sequences are independent of each other. The model must outlive
+// it.
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const Model& model, Precision precision);
@@ -27,6 +30,9 @@ class CpuBackend final : public Backend {
   std::unique_ptr<SequenceState> new_sequence(std::size_t capacity_tokens) const override;
   void prefill(const ComputeContext& context, SequenceState& state, const TextChunk& chunk,
                const LayerObserver& observer) override;
+  std::size_t vision_patches() const override;
+  void encode_vision(const ComputeContext& context, const VisionBatch& batch,
+                     const VisionObserver& observer) override;
 
  private:
   struct Layer {
@@ -35,12 +41,10 @@ class CpuBackend final : public Backend {
     Mlp mlp;
   };
 
-  // Throws Error naming the weight that is to blame, or the layer, when values are not finite.
-  void check_output(std::size_t layer, MatrixView<const float> hidden) const;
-
   const Model& model_;
   RotaryAngles rotary_angles_;
   std::vector<Layer> layers_;
+  std::optional<VisionEncoder> vision_;
   Workspace workspace_;
 };
 
