@@ -10,6 +10,9 @@
 #ifdef __SANITIZE_THREAD__
 extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
+#define CLEFKIT_UNSEEN_BY_TSAN __attribute__((no_sanitize_thread))
+#else
+#define CLEFKIT_UNSEEN_BY_TSAN
 #endif
 
 namespace clefkit {
@@ -38,6 +41,29 @@ struct OrderBeforeAtEnd {
   ~OrderBeforeAtEnd() { order_before(point); }
 };
 
+// One parallel_for, on its caller's stack.
+struct Loop {
+  const std::function<void(std::size_t, std::size_t)>& body;
+  char began = 0;
+  char ended = 0;
+
+  void run(std::size_t first, std::size_t end) {
+    order_after(began);
+    const OrderBeforeAtEnd leave{ended};
+    const auto worker = static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
+    for (std::size_t i = first; i != end; ++i) body(i, worker);
+  }
+};
+
+// What oneTBB copies from task to task, on whichever thread: only the pointer in it is read before
+// run() says what came before.
+struct LoopTask {
+  Loop* loop;
+  CLEFKIT_UNSEEN_BY_TSAN void operator()(const tbb::blocked_range<std::size_t>& range) const {
+    loop->run(range.begin(), range.end());
+  }
+};
+
 }  // namespace
 
 void CancelToken::throw_if_cancelled() const {
@@ -62,21 +88,12 @@ void Executor::parallel_for(std::size_t count,
     for (std::size_t i = 0; i < count; ++i) body(i, 0);
     return;
   }
-  char began = 0;
-  char ended = 0;
-  order_before(began);
-  const OrderAfterAtEnd join{ended};
+  Loop loop{body};
+  order_before(loop.began);
+  const OrderAfterAtEnd join{loop.ended};
   arena_->arena.execute([&] {
-    tbb::parallel_for(
-        tbb::blocked_range<std::size_t>(0, count, 1),
-        [&](const tbb::blocked_range<std::size_t>& range) {
-          order_after(began);
-          const OrderBeforeAtEnd leave{ended};
-          const auto worker =
-              static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
-          for (std::size_t i = range.begin(); i != range.end(); ++i) body(i, worker);
-        },
-        tbb::simple_partitioner());
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count, 1), LoopTask{&loop},
+                      tbb::simple_partitioner());
   });
 }
 
