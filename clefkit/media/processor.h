@@ -50,8 +50,8 @@ ProcessorSettings parse_processor_config(std::string_view json, const std::strin
 // nothing is accepted, everything else refused. Throws Error(kInvalidArgument) with the key.
 ProcessorSettings apply_media_kwargs(ProcessorSettings settings, const Json& kwargs);
 
-// The size that the model sees a picture, or each of `frames` frames, at. Known before any pixel is,
-// so that a caller can count tokens (height · width / factor²) first. Throws
+// The size that the model sees a picture, or each of `frames` frames, at. Known before any pixel
+// is, so that a caller can count tokens (height · width / factor²) first. Throws
 // Error(kInvalidArgument) for empty sizes and ratios over 200.
 Size picture_size(Size source, const ProcessorSettings& settings);
 Size frame_size(std::size_t frames, Size source, const ProcessorSettings& settings);
@@ -98,7 +98,7 @@ class VideoPatchBuilder {
   ProcessorSettings settings_;
   std::vector<double> seconds_;
   std::size_t added_ = 0;
-  Size source_;   // Of the first frame.
+  Size source_;  // Of the first frame.
   Size resized_;
   Patches patches_;
 };
