@@ -65,32 +65,44 @@ void check_shape(const std::string& name, std::span<const std::size_t> found,
               shape_text(expected));
 }
 
-// Where the first NaN or infinity is: "[17, 3]"; empty when there is none.
-std::string non_finite_element(const Weight& weight) {
-  const auto find = [](std::size_t rows, std::size_t columns, auto&& copy_row) {
-    std::vector<float> row(columns);
-    for (std::size_t r = 0; r < rows; ++r) {
-      copy_row(r, std::span<float>(row));
-      const auto bad = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
-      if (bad == row.end()) continue;
-      return fmt::format("element [{}, {}] is {}", r, bad - row.begin(), *bad);
-    }
-    return std::string();
-  };
-  return std::visit(
-      Overloaded{[&](const TensorView& tensor) {
-                   const std::size_t rows = tensor.shape.size() < 2 ? 1 : tensor.shape[0];
-                   const std::size_t columns = rows == 0 ? 0 : tensor.element_count() / rows;
-                   return find(rows, columns, [&](std::size_t r, std::span<float> out) {
-                     copy_floats(tensor, r * columns, out);
-                   });
-                 },
-                 [&](const Lut6Matrix& matrix) {
-                   return find(
-                       matrix.shape().rows, matrix.shape().columns,
-                       [&](std::size_t r, std::span<float> out) { matrix.dequantize_row(r, out); });
-                 }},
-      weight);
+[[noreturn]] void throw_not_finite(const std::string& name, std::span<const std::size_t> shape,
+                                   std::size_t flat_index, float value) {
+  std::vector<std::size_t> index(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0; flat_index /= shape[i]) {
+    index[i] = flat_index % shape[i];
+  }
+  throw_error(ErrorCode::kCorruptData, name, "element {} is {}, expected finite numbers",
+              shape_text(index), value);
+}
+
+// `first` is the number of elements before `values`.
+void check_finite(const std::string& name, std::span<const std::size_t> shape, std::size_t first,
+                  std::span<const float> values) {
+  const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  if (bad == values.end()) return;
+  throw_not_finite(name, shape, first + static_cast<std::size_t>(bad - values.begin()), *bad);
+}
+
+void check_finite(const std::string& name, const Weight& weight) {
+  std::visit(Overloaded{[&](const TensorView& tensor) {
+                          std::vector<float> block(4096);
+                          const std::size_t count = tensor.element_count();
+                          for (std::size_t first = 0; first < count; first += block.size()) {
+                            const auto values =
+                                std::span(block).first(std::min(block.size(), count - first));
+                            copy_floats(tensor, first, values);
+                            check_finite(name, tensor.shape, first, values);
+                          }
+                        },
+                        [&](const Lut6Matrix& matrix) {
+                          const std::array shape{matrix.shape().rows, matrix.shape().columns};
+                          std::vector<float> row(shape[1]);
+                          for (std::size_t r = 0; r < shape[0]; ++r) {
+                            matrix.dequantize_row(r, row);
+                            check_finite(name, shape, r * shape[1], row);
+                          }
+                        }},
+             weight);
 }
 
 }  // namespace
@@ -140,6 +152,7 @@ std::vector<float> float_values(const Model& model, const std::string& name,
   check_shape(name, tensor.shape, shape);
   std::vector<float> values(tensor.element_count());
   copy_floats(tensor, 0, values);
+  check_finite(name, tensor.shape, 0, values);
   return values;
 }
 
@@ -184,12 +197,7 @@ void check_weights_are_finite(const Model& model,
     if (selected(name)) names.push_back(name);
   }
   std::ranges::sort(names);
-  for (const std::string& name : names) {
-    const std::string element = non_finite_element(model.weight(name));
-    if (!element.empty()) {
-      throw_error(ErrorCode::kCorruptData, name, "{}, expected finite numbers", element);
-    }
-  }
+  for (const std::string& name : names) check_finite(name, model.weight(name));
 }
 
 void check_results(const Model& model, MatrixView<const float> rows, std::string_view weight_prefix,

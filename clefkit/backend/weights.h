@@ -32,7 +32,8 @@ Linear linear_layer(const Model& model, const std::string& name, std::size_t out
 Linear linear_layer_with_bias(const Model& model, const std::string& name, std::size_t out_features,
                               std::size_t in_features);
 
-// All elements of a dense tensor as float32, row-major.
+// All elements of a dense tensor as float32, row-major. Throws Error(kCorruptData) naming the
+// element when one is NaN or infinite: these tensors are small, so it costs nothing to look.
 std::vector<float> float_values(const Model& model, const std::string& name,
                                 std::span<const std::size_t> shape);
 std::vector<float> float_vector(const Model& model, const std::string& name, std::size_t size);

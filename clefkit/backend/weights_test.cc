@@ -99,6 +99,18 @@ TEST(Weights, RejectsIntegers) {
   EXPECT_THAT(error_of([&] { float_vector(small.model, "m", 2); }), HasSubstr("type I64"));
 }
 
+TEST(Weights, RefusesToReadVectorsThatAreNotFinite) {
+  SmallModel small;
+  small.add<BFloat16>("v", DType::kBF16, {3}, {kOne, kOne, kNan});
+  small.add<BFloat16>("conv", DType::kBF16, {2, 1, 2}, {kOne, kOne, kNan, kOne});
+  EXPECT_EQ(error_of([&] { float_vector(small.model, "v", 3); }),
+            "v: element [2] is nan, expected finite numbers");
+  EXPECT_EQ(error_of([&] {
+              float_values(small.model, "conv", std::array<std::size_t, 2>{2, 2});
+            }),
+            "conv: element [1, 0, 0] is nan, expected finite numbers");
+}
+
 TEST(Weights, NamesTheElementThatIsNotFinite) {
   SmallModel small;
   small.add<BFloat16>("a.good", DType::kBF16, {1}, {kOne});
