@@ -7,6 +7,9 @@
 set(CLEFKIT_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
                      -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
 
+# What every test, and every program a test starts, finds in its environment.
+set(CLEFKIT_TEST_ENVIRONMENT "CLEFKIT_SANITIZED=$<BOOL:${CLEFKIT_SANITIZE}>")
+
 function(clefkit_compile_options target)
   # Contraction would let the compiler choose where a multiply-add rounds once; kernels say it themselves.
   target_compile_options(${target} PRIVATE ${CLEFKIT_WARNINGS} -ffp-contract=off)
@@ -45,7 +48,7 @@ function(clefkit_library name)
     target_compile_definitions(${name}_test PRIVATE CLEFKIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     clefkit_compile_options(${name}_test)
     gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
-                         ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp")
+                         ENVIRONMENT "${CLEFKIT_TEST_ENVIRONMENT}")
   endif()
   if(CLEFKIT_BUILD_FUZZERS)
     foreach(source ${ARG_FUZZERS})

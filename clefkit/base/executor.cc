@@ -8,61 +8,46 @@
 #include "clefkit/base/error.h"
 
 #ifdef __SANITIZE_THREAD__
-extern "C" void __tsan_acquire(void* address);
-extern "C" void __tsan_release(void* address);
-#define CLEFKIT_UNSEEN_BY_TSAN __attribute__((no_sanitize_thread))
-#else
-#define CLEFKIT_UNSEEN_BY_TSAN
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
 #endif
 
 namespace clefkit {
 namespace {
 
-// oneTBB's library is not built for ThreadSanitizer, which then cannot see that handing out a loop
-// and joining it order memory. These say so; without the sanitizer they are nothing.
-void order_after([[maybe_unused]] char& point) {
 #ifdef __SANITIZE_THREAD__
-  __tsan_acquire(&point);
-#endif
-}
-void order_before([[maybe_unused]] char& point) {
-#ifdef __SANITIZE_THREAD__
-  __tsan_release(&point);
-#endif
-}
 
-// Also when a body throws.
-struct OrderAfterAtEnd {
-  char& point;
-  ~OrderAfterAtEnd() { order_after(point); }
-};
-struct OrderBeforeAtEnd {
-  char& point;
-  ~OrderBeforeAtEnd() { order_before(point); }
-};
-
-// One parallel_for, on its caller's stack.
-struct Loop {
-  const std::function<void(std::size_t, std::size_t)>& body;
-  char began = 0;
-  char ended = 0;
-
-  void run(std::size_t first, std::size_t end) {
-    order_after(began);
-    const OrderBeforeAtEnd leave{ended};
-    const auto worker = static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
-    for (std::size_t i = first; i != end; ++i) body(i, worker);
+// ThreadSanitizer cannot see how oneTBB, which is not built for it, orders memory, and would report
+// every loop. With it the same loops run on plain threads: what tasks do is checked, how oneTBB
+// carries them is not.
+void run_on_threads(std::size_t count, std::size_t threads,
+                    const std::function<void(std::size_t, std::size_t)>& body) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr error;
+  const auto work = [&](std::size_t worker) {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) body(i, worker);
+    } catch (...) {
+      const std::scoped_lock lock(mutex);
+      if (!error) error = std::current_exception();
+      next = count;
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (std::size_t worker = 1; worker < std::min(threads, count); ++worker) {
+    helpers.emplace_back(work, worker);
   }
-};
+  work(0);
+  for (std::thread& helper : helpers) helper.join();
+  if (error) std::rethrow_exception(error);
+}
 
-// What oneTBB copies from task to task, on whichever thread: only the pointer in it is read before
-// run() says what came before.
-struct LoopTask {
-  Loop* loop;
-  CLEFKIT_UNSEEN_BY_TSAN void operator()(const tbb::blocked_range<std::size_t>& range) const {
-    loop->run(range.begin(), range.end());
-  }
-};
+#endif
 
 }  // namespace
 
@@ -88,13 +73,20 @@ void Executor::parallel_for(std::size_t count,
     for (std::size_t i = 0; i < count; ++i) body(i, 0);
     return;
   }
-  Loop loop{body};
-  order_before(loop.began);
-  const OrderAfterAtEnd join{loop.ended};
+#ifdef __SANITIZE_THREAD__
+  run_on_threads(count, thread_count_, body);
+#else
   arena_->arena.execute([&] {
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count, 1), LoopTask{&loop},
-                      tbb::simple_partitioner());
+    tbb::parallel_for(
+        tbb::blocked_range<std::size_t>(0, count, 1),
+        [&](const tbb::blocked_range<std::size_t>& range) {
+          const auto worker =
+              static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
+          for (std::size_t i = range.begin(); i != range.end(); ++i) body(i, worker);
+        },
+        tbb::simple_partitioner());
   });
+#endif
 }
 
 void ComputeContext::parallel_for(std::size_t count,

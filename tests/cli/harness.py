@@ -8,6 +8,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CLEFKIT = os.environ.get("CLEFKIT", str(ROOT / "build" / "clefkit"))
+# A sanitizer's build takes several times as long.
+SANITIZED = os.environ.get("CLEFKIT_SANITIZED") == "1"
 GOLDEN = ROOT / "tests" / "golden"
 MICRO = GOLDEN / "checkpoints" / "micro"
 TIED = GOLDEN / "checkpoints" / "tied"

@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from harness import CLEFKIT, GOLDEN, MICRO, TIED, CommandTest, clefkit
+from harness import CLEFKIT, GOLDEN, MICRO, SANITIZED, TIED, CommandTest, clefkit
 
 TICKET = json.loads((GOLDEN / "cases" / "micro" / "ticket.json").read_text())
 
@@ -150,7 +150,7 @@ class AskStates(CommandTest):
         process.send_signal(signal.SIGINT)
         start = time.monotonic()
         process.communicate(timeout=30)
-        self.assertLess(time.monotonic() - start, 1.0)
+        self.assertLess(time.monotonic() - start, 5.0 if SANITIZED else 1.0)
         self.assertEqual(process.returncode, 130)
 
 
