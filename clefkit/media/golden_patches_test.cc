@@ -1,14 +1,17 @@
-// SHA-256 of the reference's pixel values: transformers 5.10.2 on the pictures and the clip of the
-// golden cases that are simple enough to be drawn here.
+// tests/golden/media/patches.json: grids and SHA-256 of the float32 pixel values that transformers
+// 5.10.2 makes of each picture and clip. Those that are simple enough are drawn here.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "clefkit/base/bytes.h"
+#include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
+#include "clefkit/base/json.h"
 #include "clefkit/base/sha256.h"
 #include "clefkit/media/processor.h"
 
@@ -43,30 +46,40 @@ ProcessorSettings settings(MediaProfile profile) {
   return parse_processor_config(read_file(path, 1 << 20), path, profile);
 }
 
-void expect_patches(const Patches& patches, std::vector<std::size_t> grid,
-                    const std::string& sha256) {
-  EXPECT_EQ((std::vector{patches.grid_t, patches.grid_h, patches.grid_w}), grid);
+Json golden_entry(std::string_view media) {
+  const std::string path = CLEFKIT_SOURCE_DIR "/tests/golden/media/patches.json";
+  const Json entries = parse_json(read_file(path, 1 << 20), path, {});
+  for (const Json& entry : entries.items()) {
+    if (entry.find("media")->string() == media) return entry;
+  }
+  throw_error(ErrorCode::kNotFound, path, "no entry for {}", media);
+}
+
+void expect_golden(const Patches& patches, std::string_view media) {
+  const Json golden = golden_entry(media);
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(patches.values.data());
-  EXPECT_EQ(sha256_hex({bytes, patches.values.size() * sizeof(float)}), sha256);
+  EXPECT_EQ(sha256_hex({bytes, patches.values.size() * sizeof(float)}),
+            golden.find("sha256")->string())
+      << media;
+  const std::size_t grid[]{patches.grid_t, patches.grid_h, patches.grid_w};
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(golden.find("grid")->items()[i].as_uint64(), grid[i]);
 }
 
 TEST(GoldenPatches, OfPicturesUnderTheReleasesProfile) {
   const ProcessorSettings release = settings(MediaProfile::kRelease);
-  expect_patches(image_patches(draw(100, 150, ramp), release), {1, 14, 20},  // wide.png
-                 "3656a5c76b86675c00ea0863a3165b6f19fcfe16fa8fccab8aad10692934fa16");
-  expect_patches(image_patches(draw(90, 64, ramp), release), {1, 20, 14},  // alpha.png
-                 "ad81dad095e245625e8554fa0fd6892df76e4681f899a8c9dd26b12d853f6c61");
-  expect_patches(image_patches(draw(61, 97, edges), release), {1, 14, 22},  // edges.png
-                 "98277f0ad41997327ebf77c0d82921a7e7963f0afd654b08b09bb02b67538984");
+  expect_golden(image_patches(draw(100, 150, ramp), release), "wide.png");
+  expect_golden(image_patches(draw(90, 64, ramp), release), "alpha.png");
+  expect_golden(image_patches(draw(61, 97, edges), release), "edges.png");
 }
 
 TEST(GoldenPatches, OfAPictureUnderAne) {
-  expect_patches(image_patches(draw(700, 900, edges), settings(MediaProfile::kAne)), {1, 28, 36},
-                 "2ebc578d40baf66767fe30df83679a0c2bf04ac592a73e8747a793eb41f346e6");
+  expect_golden(image_patches(draw(700, 900, edges), settings(MediaProfile::kAne)),
+                "edges_big.png");
 }
 
 TEST(GoldenPatches, OfAClipUnderAne) {
-  // clip_big.mkv: 8 frames, 4 a second, rolled by 9 columns a frame.
+  // 8 frames, 4 a second, rolled by 9 columns a frame.
   const ProcessorSettings ane = settings(MediaProfile::kAne);
   const std::vector<double> seconds{0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75};
   const ChosenFrames chosen = sample_frames(seconds, ane);
@@ -77,8 +90,7 @@ TEST(GoldenPatches, OfAClipUnderAne) {
     }));
   }
   const Patches patches = builder.finish();
-  expect_patches(patches, {2, 12, 18},
-                 "d18eb24b267ed4da71b2bb665b2925ed06263ba4260b0a0675afc20b8e380ed9");
+  expect_golden(patches, "clip_big.mkv");
   EXPECT_EQ(patches.timestamps, (std::vector{0.25, 1.5}));
 }
 
