@@ -8,7 +8,10 @@ set(CLEFKIT_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-co
                      -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
 
 # What every test, and every program a test starts, finds in its environment.
-set(CLEFKIT_TEST_ENVIRONMENT "CLEFKIT_SANITIZED=$<BOOL:${CLEFKIT_SANITIZE}>")
+set(CLEFKIT_TEST_ENVIRONMENT "CLEFKIT_SANITIZED=0")
+if(CLEFKIT_SANITIZE)
+  set(CLEFKIT_TEST_ENVIRONMENT "CLEFKIT_SANITIZED=1")
+endif()
 
 function(clefkit_compile_options target)
   # Contraction would let the compiler choose where a multiply-add rounds once; kernels say it themselves.
