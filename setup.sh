@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 DEBIAN_PACKAGES=(
-  g++ cmake ninja-build pkg-config python3 xz-utils
+  g++ cmake ninja-build pkg-config python3 python3-venv xz-utils
   libfmt-dev libssl-dev libtbb-dev libhwy-dev libcli11-dev libutf8proc-dev libpcre2-dev
   libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev   # tests and benchmarks
   clang libclang-rt-14-dev                                     # fuzz targets
