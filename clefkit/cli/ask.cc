@@ -14,6 +14,7 @@ struct AskCommand {
   ModelFlags model;
   EngineFlags engine;
   LimitFlags limits;
+  MediaFlags media;
   AnswerFlags answers;
   RequestFlags request;
   std::string states_path;
@@ -23,9 +24,10 @@ struct AskCommand {
   AskOptions options() const {
     AskOptions options;
     options.limits = limits.limits();
+    options.media = media.options(request.request_path);
     options.answers = answers.options();
     options.cancel = &interrupt_token();
-    options.use_prefix_cache = !states_path.empty();  // One request has nobody to share with.
+    options.use_cache = !states_path.empty();  // One request has nobody to share with.
     return options;
   }
 
@@ -127,9 +129,10 @@ void add_ask_command(CommandLine& line) {
       ->excludes("--state-file")
       ->excludes("--state-json");
   command->limits.add_to(app);
+  command->media.add_to(app);
   command->answers.add_to(app);
   command->engine.add_to(app);
-  command->engine.add_prefix_cache_to(app);
+  command->engine.add_cache_to(app);
   app.add_flag("--json", command->as_json, "Print the System One response body");
   app.add_flag("--quiet", command->quiet, "No progress and no notes on standard error");
   app.footer(

@@ -55,6 +55,13 @@ struct BenchCommand {
       }
       out += '\n';
     }
+    if (const Json& vision = *facts.find("vision"); vision.is_object()) {
+      out += fmt::format(
+          "\n  a 512x512 picture: {:.2f} s, {:.0f} GFLOP/s, {:.0f} % of its linear layers' "
+          "{:.0f}\n",
+          number(vision, "seconds"), number(vision, "gflop_per_second"),
+          100 * number(vision, "part_of_linear"), number(vision, "linear_gflop_per_second"));
+    }
     const Json& memory = *facts.find("memory");
     return out + fmt::format("\n  memory: {:.0f} MB own, {:.0f} MB mapped, {:.0f} MB at the peak\n",
                              number(memory, "anonymous_bytes") / 1e6,

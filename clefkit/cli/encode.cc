@@ -1,6 +1,8 @@
+#include "clefkit/bundle/open_model.h"
 #include "clefkit/cli/command.h"
 #include "clefkit/cli/flags.h"
 #include "clefkit/cli/output.h"
+#include "clefkit/engine/media.h"
 #include "clefkit/engine/record.h"
 #include "clefkit/model/checkpoint.h"
 
@@ -10,6 +12,7 @@ namespace {
 struct EncodeCommand {
   ModelFlags model;
   LimitFlags limits;
+  MediaFlags media;
   RequestFlags request;
   bool as_json = false;
 
@@ -33,10 +36,13 @@ struct EncodeCommand {
 
   int run() const {
     const Request asked = request.request();
-    const ModelFiles files = open_model_files(model.directory());
+    const ModelFiles files = open_files(model.directory());
     const Tokenizer tokenizer(files.tokenizer_json, (files.directory / kTokenizerFile).string(),
                               model.pretokenizer_choice());
-    const Record record = encode_record(tokenizer, asked, {}, limits.limits());
+    const RecordLimits record_limits = limits.limits();
+    const std::vector<PreparedMedia> prepared =
+        prepare_media(files, asked, media.options(request.request_path), record_limits.max_tokens);
+    const Record record = encode_record(tokenizer, asked, prepared, record_limits);
     write_out(as_json ? to_string(record_to_json(record)) + "\n" : view(record, tokenizer));
     return kDone;
   }
@@ -51,6 +57,7 @@ void add_encode_command(CommandLine& line) {
   command->model.add_to(app);
   command->request.add_to(app);
   command->limits.add_to(app);
+  command->media.add_to(app);
   app.add_flag("--json", command->as_json, "Print ids and spans as JSON");
   app.callback([command, &line] { line.run = [command] { return command->run(); }; });
 }

@@ -1,5 +1,6 @@
 #include "clefkit/cli/flags.h"
 
+#include <filesystem>
 #include <map>
 
 #include "clefkit/cli/output.h"
@@ -56,10 +57,10 @@ void EngineFlags::add_to(CLI::App& app) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
 }
 
-void EngineFlags::add_prefix_cache_to(CLI::App& app) {
-  app.add_option("--prefix-cache", prefix_cache_mb,
-                 "Megabytes for the states of earlier requests: one about the same state goes on "
-                 "from there (0 keeps none)")
+void EngineFlags::add_cache_to(CLI::App& app) {
+  app.add_option("--cache", cache_mb,
+                 "Megabytes for what earlier requests computed: one about the same state or the "
+                 "same pictures goes on from there (0 keeps none)")
       ->capture_default_str();
 }
 
@@ -69,7 +70,7 @@ EngineOptions EngineFlags::options(const ModelFlags& model) const {
   EngineOptions options;
   options.threads = threads;
   options.backend = backend;
-  options.prefix_cache_bytes = prefix_cache_mb << 20;
+  options.cache_bytes = cache_mb << 20;
   options.chunk_tokens = chunk_tokens;
   options.pretokenizer = model.pretokenizer_choice();
   if (!precision.empty()) options.precision = kPrecisions.at(precision);
@@ -90,6 +91,38 @@ RecordLimits LimitFlags::limits() const {
   limits.max_tokens = max_tokens;
   limits.overflow = truncate ? RecordLimits::Overflow::kTruncate : RecordLimits::Overflow::kRefuse;
   return limits;
+}
+
+void MediaFlags::add_to(CLI::App& app) {
+  app.add_option("--media-profile", profile,
+                 "Limits of pictures and clips. ane: pictures of at most 262,144 pixels, clips of "
+                 "at most 64 frames, two a second, of 65,536 pixels; release: the release's own, "
+                 "which read more and take longer")
+      ->check(CLI::IsMember({"ane", "release"}))
+      ->capture_default_str();
+  app.add_option("--exif", exif,
+                 "Whether a photo is turned upright as its EXIF data say, or, as the reference "
+                 "does, read as it is stored")
+      ->check(CLI::IsMember({"apply", "ignore"}))
+      ->capture_default_str();
+  app.add_option(
+         "--resize", resize,
+         "Whose bicubic resizing is reproduced to the byte (default: pillow for the profile "
+         "ane, torchvision for release)")
+      ->check(CLI::IsMember({"torchvision", "pillow"}));
+}
+
+MediaOptions MediaFlags::options(const std::string& request_path) const {
+  MediaOptions options;
+  options.profile = profile == "release" ? MediaProfile::kRelease : MediaProfile::kAne;
+  options.exif = exif == "ignore" ? ExifOrientation::kIgnore : ExifOrientation::kApply;
+  if (resize == "pillow") options.resize = ResizeRecipe::kPillow;
+  if (resize == "torchvision") options.resize = ResizeRecipe::kTorchvision;
+  options.allow_files = true;
+  if (!request_path.empty() && request_path != "-") {
+    options.base_directory = std::filesystem::path(request_path).parent_path();
+  }
+  return options;
 }
 
 void AnswerFlags::add_to(CLI::App& app) {
@@ -138,7 +171,12 @@ void RequestFlags::add_to(CLI::App& app) {
     }
   }
   add_questions_to(app);
-  for (auto* option : {noul_, choice_, score_}) request->excludes(option);
+  auto* const image = app.add_option(
+      "--image", images, "A picture the questions are about: JPEG, PNG, WebP or GIF; repeatable");
+  auto* const video =
+      app.add_option("--video", videos, "A clip the questions are about; repeatable");
+  for (auto* option : {image, video}) option->allow_extra_args(false);
+  for (auto* option : {noul_, choice_, score_, image, video}) request->excludes(option);
 }
 
 Json RequestFlags::state_value() const {
@@ -152,6 +190,8 @@ Json RequestFlags::state_value() const {
     }
     return parse_state(*state_json, "--state-json");
   }
+  // A picture may be all there is to say.
+  if (stdin_is_terminal() && !(images.empty() && videos.empty())) return Json("");
   if (stdin_is_terminal()) {
     throw Error(
         ErrorCode::kInvalidArgument, "--state",
@@ -181,6 +221,13 @@ Json RequestFlags::questions() const {
     const Json* const inner = file.find("questions");
     const bool is_request =
         inner != nullptr && inner->is_object() && inner->find("type") == nullptr;
+    for (const char* key : {"images", "videos"}) {
+      if (is_request && file.find(key) != nullptr) {
+        throw_error(ErrorCode::kInvalidArgument, questions_path,
+                    "a request with {}, expected questions alone (--request takes a whole request)",
+                    key);
+      }
+    }
     Json::Object members = is_request ? inner->members() : file.members();
     for (Json::Member& member : members) add(std::move(member));
   }
@@ -209,8 +256,19 @@ Request RequestFlags::request() const {
 }
 
 Request RequestFlags::request_with_state(Json value) const {
-  return request_from_json(Json::object({{"state", std::move(value)}, {"questions", questions()}}),
-                           "request");
+  Json body = Json::object({{"state", std::move(value)}, {"questions", questions()}});
+  const auto add_files = [&](const char* key, const std::vector<std::string>& paths) {
+    if (paths.empty()) return;
+    Json files = Json::array();
+    // Relative to where the command was given, not to a request's file.
+    for (const std::string& path : paths) {
+      files.push_back("file:" + std::filesystem::absolute(path).string());
+    }
+    body.set(key, std::move(files));
+  };
+  add_files("images", images);
+  add_files("videos", videos);
+  return request_from_json(std::move(body), "request");
 }
 
 }  // namespace clefkit::cli

@@ -30,10 +30,10 @@ struct EngineFlags {
   std::size_t threads = 0;
   std::string precision;
   std::size_t chunk_tokens = 0;
-  std::size_t prefix_cache_mb = 512;
+  std::size_t cache_mb = 512;
 
   void add_to(CLI::App& app);
-  void add_prefix_cache_to(CLI::App& app);
+  void add_cache_to(CLI::App& app);
   EngineOptions options(const ModelFlags& model) const;
 };
 
@@ -44,6 +44,17 @@ struct LimitFlags {
 
   void add_to(CLI::App& app);
   RecordLimits limits() const;
+};
+
+// How pictures and clips are prepared: --media-profile, --exif, --resize.
+struct MediaFlags {
+  std::string profile = "ane";
+  std::string exif = "apply";
+  std::string resize;
+
+  void add_to(CLI::App& app);
+  // `request_path` is the file that relative `file:` paths are relative to, or empty.
+  MediaOptions options(const std::string& request_path) const;
 };
 
 // How answers are expressed: --confidence, --round.
@@ -60,6 +71,7 @@ struct RequestFlags {
   std::string request_path;
   std::optional<std::string> state, state_json;
   std::string state_path, questions_path;
+  std::vector<std::string> images, videos;  // Paths of files.
 
   void add_to(CLI::App& app);
   // The questions alone, for many states.

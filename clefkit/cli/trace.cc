@@ -31,6 +31,7 @@ struct TraceCommand {
   ModelFlags model;
   EngineFlags engine;
   LimitFlags limits;
+  MediaFlags media;
   RequestFlags request;
   std::string output;
   std::string only;
@@ -43,6 +44,7 @@ struct TraceCommand {
     Engine engine_instance(open_model(model.directory()), engine.options(model));
     AskOptions options;
     options.limits = limits.limits();
+    options.media = media.options(request.request_path);
     options.cancel = &interrupt_token();
     const Trace trace = engine_instance.trace(asked, options, only);
     if (trace.empty()) {
@@ -71,6 +73,7 @@ void add_trace_command(CommandLine& line) {
   app.add_option("-o,--output", command->output, "The file to write")->required();
   app.add_option("--only", command->only, "Only tensors whose names start with this");
   command->limits.add_to(app);
+  command->media.add_to(app);
   command->engine.add_to(app);
   app.add_flag("--json", command->as_json, "Say what was written as JSON");
   app.add_flag("--quiet", command->quiet, "No notes on standard error");

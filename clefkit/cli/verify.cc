@@ -23,6 +23,7 @@ struct VerifyCommand {
   std::optional<double> max_drift, max_mean_drift;
   std::size_t threads = 0;
   std::size_t max_tokens = 16384;
+  MediaFlags media;
   bool as_json = false;
   bool quiet = false;
 
@@ -137,6 +138,7 @@ struct VerifyCommand {
     Progress progress("answering with " + engine.model().name, "requests", quiet);
     AskOptions options;
     options.limits.max_tokens = max_tokens;
+    options.media = media.options(requests_path);
     options.cancel = &interrupt_token();
     return answer_all(engine, requests, options, [&](std::size_t done, std::size_t total) {
       progress.update(static_cast<double>(done), static_cast<double>(total));

@@ -10,6 +10,8 @@
 #include "clefkit/backend/factory.h"
 #include "clefkit/backend/weights.h"
 #include "clefkit/base/error.h"
+#include "clefkit/base/sha256.h"
+#include "clefkit/engine/vision.h"
 #include "clefkit/kernels/elementwise.h"
 
 namespace clefkit {
@@ -33,6 +35,16 @@ Precision default_precision(const Model& model) {
     return std::holds_alternative<Lut6Matrix>(named.second);
   });
   return palettized ? Precision::kHigh : Precision::kExact;
+}
+
+// The record takes the pads from the tokenizer; the model was trained with its configuration's.
+void check_pad_tokens(const Tokenizer& tokenizer, const ModelConfig& config) {
+  for (const auto& [text, expected] : {std::pair{"<|image_pad|>", config.image_token_id},
+                                       std::pair{"<|video_pad|>", config.video_token_id}}) {
+    if (tokenizer.token_id(text) == expected) continue;
+    throw_error(ErrorCode::kCorruptData, "tokenizer.json", "{} is not token {}, expected as config.json says",
+                text, expected);
+  }
 }
 
 // The values of all options, in the record's order, as rows per question in the request's order.
@@ -87,25 +99,53 @@ Engine::Engine(Model model, const EngineOptions& options)
                                 model_.config.text.hidden_size)),
       final_norm_(norm_multiplier(model_, kFinalNormName, model_.config.text.hidden_size)),
       head_(model_),
-      prefix_cache_(options.prefix_cache_bytes) {}
+      cache_(options.cache_bytes) {}
 
-Record Engine::encode(const Request& request, const RecordLimits& limits) const {
-  if (!request.images.empty() || !request.videos.empty()) {
-    throw Error(ErrorCode::kUnsupported, request.images.empty() ? "videos" : "images",
-                "pictures and videos are not available in this build, expected a text request");
-  }
-  Record record = encode_record(tokenizer_, request, {}, limits);
+Engine::Input Engine::encode(const Request& request, const AskOptions& options) const {
+  Input input;
+  input.media =
+      prepare_media(model_, request, options.media, options.limits.max_tokens, options.cancel);
+  input.record = encode_record(tokenizer_, request, input.media, options.limits);
   const auto vocab_size = static_cast<std::int32_t>(model_.config.text.vocab_size);
-  for (const std::int32_t id : record.input_ids) {
+  for (const std::int32_t id : input.record.input_ids) {
     if (id < 0 || id >= vocab_size) {
       throw_error(ErrorCode::kCorruptData, "tokenizer.json", "token id {}, expected below {}", id,
                   vocab_size);
     }
   }
-  return record;
+  if (input.media.empty()) return input;
+  check_pad_tokens(tokenizer_, model_.config);
+  std::string digests;
+  for (const PreparedMedia& media : input.media) digests += media.digest;
+  input.media_digest =
+      sha256_hex({reinterpret_cast<const std::uint8_t*>(digests.data()), digests.size()});
+  return input;
 }
 
-void Engine::embed(const Record& record, const TokenSpan& chunk, MatrixView<float> hidden) const {
+std::vector<Engine::Features> Engine::encode_media(const ComputeContext& context,
+                                                   const Input& input, bool use_cache,
+                                                   TraceRecorder* trace) {
+  if (input.media.empty()) return {};
+  const StageTimer timer(context.times, "vision");
+  std::vector<Features> features;
+  std::vector<const PreparedMedia*> missing;
+  for (const PreparedMedia& media : input.media) {
+    features.push_back(use_cache ? cache_.find_features(media.digest) : nullptr);
+    if (features.back() == nullptr) missing.push_back(&media);
+  }
+  std::vector<FloatMatrix> computed =
+      encode_vision(context, *backend_, model_.config.vision, missing, trace);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    if (features[i] != nullptr) continue;
+    features[i] = std::make_shared<const FloatMatrix>(std::move(computed[next++]));
+    if (use_cache) cache_.insert_features(input.media[i].digest, features[i]);
+  }
+  return features;
+}
+
+void Engine::embed(const Record& record, std::span<const Features> features, const TokenSpan& chunk,
+                   MatrixView<float> hidden) const {
   for (std::size_t i = 0; i < hidden.rows; ++i) {
     const auto id = static_cast<std::size_t>(record.input_ids[chunk.begin + i]);
     const std::span<float> row = hidden.row(i);
@@ -115,29 +155,44 @@ void Engine::embed(const Record& record, const TokenSpan& chunk, MatrixView<floa
     throw_error(ErrorCode::kCorruptData, kEmbeddingsName,
                 "element [{}, {}] is {}, expected finite numbers", id, bad - row.begin(), *bad);
   }
+  // Features take the places of the pad tokens, in order. After a known prefix there are none.
+  if (features.empty()) return;
+  std::size_t item = 0, row = 0;
+  for (const MediaRun& run : record.media_runs) {
+    if (row == features[item]->rows()) ++item, row = 0;
+    const std::size_t begin = std::max(run.span.begin, chunk.begin);
+    for (std::size_t token = begin; token < std::min(run.span.end, chunk.end); ++token) {
+      std::ranges::copy(features[item]->row(row + token - run.span.begin),
+                        hidden.row(token - chunk.begin).begin());
+    }
+    row += run.span.size();
+  }
 }
 
-std::unique_ptr<SequenceState> Engine::start_sequence(const Record& record, HeadInput& head_input) {
-  const std::size_t tokens = record.input_ids.size();
-  const std::size_t prefix = record.state.end;
-  const PrefixState* const known = prefix_cache_.find(std::span(record.input_ids).first(prefix));
+std::unique_ptr<SequenceState> Engine::start_sequence(const Input& input, HeadInput& head_input) {
+  const std::size_t tokens = input.record.input_ids.size();
+  const std::size_t prefix = input.record.state.end;
+  const PrefixState* const known =
+      cache_.find_prefix(std::span(input.record.input_ids).first(prefix), input.media_digest);
   if (known == nullptr) return backend_->new_sequence(tokens);
   std::ranges::copy(known->memory.values(), head_input.memory.values().begin());
   head_input.tokens = prefix;
   return known->sequence->clone(tokens);
 }
 
-void Engine::keep_prefix(const Record& record, const SequenceState& sequence,
+void Engine::keep_prefix(const Input& input, const SequenceState& sequence,
                          const HeadInput& head_input) {
-  const std::size_t prefix = record.state.end;
+  const std::size_t prefix = input.record.state.end;
   const std::size_t memory_values = prefix * head_input.memory.columns();
-  if (!prefix_cache_.accepts(sequence.size_bytes() + memory_values * sizeof(float))) return;
+  if (!cache_.accepts(sequence.size_bytes() + memory_values * sizeof(float))) return;
   PrefixState state{sequence.clone(prefix), FloatMatrix(prefix, head_input.memory.columns())};
   std::ranges::copy(head_input.memory.values().first(memory_values), state.memory.values().begin());
-  prefix_cache_.insert(std::span(record.input_ids).first(prefix), std::move(state));
+  cache_.insert_prefix(std::span(input.record.input_ids).first(prefix), input.media_digest,
+                       std::move(state));
 }
 
-Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRecorder* trace) {
+Engine::Run Engine::run(Input& input, const AskOptions& options, TraceRecorder* trace) {
+  const Record& record = input.record;
   const ComputeContext context{executor_, options.cancel, options.times};
   const std::size_t tokens = record.input_ids.size();
   Run run;
@@ -146,10 +201,14 @@ Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRe
   // The cache of the sequence is the largest thing here: it is gone before the head needs memory.
   {
     // A trace shows every token, so it computes every token.
-    const bool use_cache = options.use_prefix_cache && trace == nullptr;
+    const bool use_cache = options.use_cache && trace == nullptr;
     const std::unique_ptr<SequenceState> sequence =
-        use_cache ? start_sequence(record, head_input) : backend_->new_sequence(tokens);
+        use_cache ? start_sequence(input, head_input) : backend_->new_sequence(tokens);
     run.reused_tokens = sequence->tokens();
+    // Media stand before the state, so a known prefix holds them all.
+    std::vector<Features> features;
+    if (run.reused_tokens == 0) features = encode_media(context, input, use_cache, trace);
+    input.media.clear();  // Their pixels may take hundreds of megabytes.
     FloatMatrix buffer(std::min(tokens, chunk_tokens_), model_.config.text.hidden_size);
     for (const TokenSpan& chunk : chunk_schedule(record, chunk_tokens_)) {
       if (chunk.end <= run.reused_tokens) continue;
@@ -167,7 +226,7 @@ Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRe
 
       {
         const StageTimer timer(context.times, "embedding");
-        embed(record, chunk, hidden);
+        embed(record, features, chunk, hidden);
       }
       if (trace != nullptr) trace->add_rows("embeddings", tokens, chunk.begin, hidden);
       backend_->prefill(context, *sequence,
@@ -182,7 +241,7 @@ Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRe
         const StageTimer timer(context.times, "head");
         head_.read(context, record, hidden, head_input);
       }
-      if (use_cache && chunk.end == record.state.end) keep_prefix(record, *sequence, head_input);
+      if (use_cache && chunk.end == record.state.end) keep_prefix(input, *sequence, head_input);
       if (options.progress) options.progress(chunk.end, tokens);
     }
   }
@@ -198,9 +257,10 @@ Engine::Run Engine::run(const Record& record, const AskOptions& options, TraceRe
 
 Response Engine::ask(const Request& request, const AskOptions& options) {
   const Stopwatch encoding;
-  const Record record = encode(request, options.limits);
+  Input input = encode(request, options);
+  const Record& record = input.record;
   const double encode_seconds = encoding.seconds();
-  const Run result = run(record, options, nullptr);
+  const Run result = run(input, options, nullptr);
 
   Response response;
   response.model = request.model.value_or(model_.name);
@@ -217,10 +277,11 @@ Response Engine::ask(const Request& request, const AskOptions& options) {
 
 Trace Engine::trace(const Request& request, const AskOptions& options,
                     const std::string& name_prefix) {
-  const Record record = encode(request, options.limits);
+  Input input = encode(request, options);
+  const Record& record = input.record;
   const std::size_t tokens = record.input_ids.size();
   TraceRecorder recorder(name_prefix);
-  const Run result = run(record, options, &recorder);
+  const Run result = run(input, options, &recorder);
 
   recorder.add("input_ids", {tokens},
                std::vector<std::int64_t>(record.input_ids.begin(), record.input_ids.end()));

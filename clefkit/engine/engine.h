@@ -11,8 +11,9 @@
 #include "clefkit/base/executor.h"
 #include "clefkit/base/json.h"
 #include "clefkit/engine/decision_head.h"
-#include "clefkit/engine/prefix_cache.h"
+#include "clefkit/engine/media.h"
 #include "clefkit/engine/record.h"
+#include "clefkit/engine/result_cache.h"
 #include "clefkit/engine/trace.h"
 #include "clefkit/kernels/linear.h"
 #include "clefkit/model/model.h"
@@ -28,20 +29,22 @@ struct EngineOptions {
   std::string backend = "auto";
   Pretokenizer pretokenizer = Pretokenizer::kFile;
   std::size_t chunk_tokens = 0;  // Tokens of one prefill call; 0: what the backend likes best.
-  // Memory for the states of earlier requests' prefixes; 0 keeps none.
-  std::size_t prefix_cache_bytes = std::size_t{512} << 20;
+  // Memory for what earlier requests computed, the states of their prefixes and the features of
+  // their pictures and clips; 0 keeps none.
+  std::size_t cache_bytes = std::size_t{512} << 20;
 };
 
 struct AskOptions {
   RecordLimits limits{};
+  MediaOptions media{};
   AnswerOptions answers{};
   // Null or a token that outlives the call.
   const CancelToken* cancel = nullptr;
-  // Reuse what an earlier request with the same state left behind. Answers are the same bits
-  // either way.
-  bool use_prefix_cache = true;
-  // Null, or where the time of each stage is counted: embedding, linear, delta rule, attention,
-  // elementwise, head.
+  // Reuse what an earlier request with the same state or the same pictures left behind. Answers
+  // are the same bits either way.
+  bool use_cache = true;
+  // Null, or where the time of each stage is counted: vision, embedding, linear, delta rule,
+  // attention, elementwise, head.
   StageTimes* times = nullptr;
   // Called on the caller's thread after each chunk.
   std::function<void(std::size_t done_tokens, std::size_t total_tokens)> progress{};
@@ -54,6 +57,7 @@ struct Response {
   std::size_t input_tokens = 0;
   std::size_t reused_tokens = 0;  // Of those, not computed again.
   std::size_t dropped_state_tokens = 0;
+  // Encoding includes decoding and preparing media; the vision encoder is a part of prefill.
   double encode_seconds = 0, prefill_seconds = 0, head_seconds = 0;
 };
 
@@ -87,15 +91,29 @@ class Engine {
     double prefill_seconds = 0, head_seconds = 0;
   };
 
-  Record encode(const Request& request, const RecordLimits& limits) const;
-  Run run(const Record& record, const AskOptions& options, TraceRecorder* trace);
+  // Vision features of a picture or clip, [tokens, hidden_size]; shared with the cache.
+  using Features = std::shared_ptr<const FloatMatrix>;
+
+  // A request that is ready to run.
+  struct Input {
+    std::vector<PreparedMedia> media;
+    Record record;
+    std::string media_digest;  // Of all media; empty without any.
+  };
+
+  Input encode(const Request& request, const AskOptions& options) const;
+  // Gives up the input's media once their features are known.
+  Run run(Input& input, const AskOptions& options, TraceRecorder* trace);
+  // Of all media, computed or known.
+  std::vector<Features> encode_media(const ComputeContext& context, const Input& input,
+                                     bool use_cache, TraceRecorder* trace);
   // Starts a sequence where the cache has the record's prefix, else empty.
-  std::unique_ptr<SequenceState> start_sequence(const Record& record, HeadInput& head_input);
+  std::unique_ptr<SequenceState> start_sequence(const Input& input, HeadInput& head_input);
   // Remembers the prefix, of which all tokens were just read.
-  void keep_prefix(const Record& record, const SequenceState& sequence,
-                   const HeadInput& head_input);
+  void keep_prefix(const Input& input, const SequenceState& sequence, const HeadInput& head_input);
   // The input of the text layers for the chunk's tokens.
-  void embed(const Record& record, const TokenSpan& chunk, MatrixView<float> hidden) const;
+  void embed(const Record& record, std::span<const Features> features, const TokenSpan& chunk,
+             MatrixView<float> hidden) const;
 
   Model model_;
   Executor executor_;
@@ -106,7 +124,7 @@ class Engine {
   WeightMatrix embeddings_;
   std::vector<float> final_norm_;  // Multiplier, [hidden_size].
   DecisionHead head_;
-  PrefixCache prefix_cache_;
+  ResultCache cache_;
 };
 
 // The prefill calls for a record, in order. They are cut at the end of the state as well: what

@@ -193,7 +193,7 @@ TEST(Engine, ReusesTheStateOfAnEarlierRequestToTheSameBits) {
   other.questions.erase(other.questions.begin());
   const Response reused = engine.ask(other);
   AskOptions fresh;
-  fresh.use_prefix_cache = false;
+  fresh.use_cache = false;
   const Response computed = engine.ask(other, fresh);
   EXPECT_GT(reused.reused_tokens, 700u);
   EXPECT_EQ(computed.reused_tokens, 0u);
@@ -203,7 +203,7 @@ TEST(Engine, ReusesTheStateOfAnEarlierRequestToTheSameBits) {
 }
 
 TEST(Engine, KeepsNoPrefixWithoutABudget) {
-  Engine engine(micro(), {.prefix_cache_bytes = 0});
+  Engine engine(micro(), {.cache_bytes = 0});
   (void)engine.ask(ticket());
   EXPECT_EQ(engine.ask(ticket()).reused_tokens, 0u);
 }
@@ -256,16 +256,6 @@ TEST(Engine, StopsWhenCancelledAndAnswersAgain) {
   EXPECT_EQ(error_of([&] { engine.ask(ticket(), options); }).code(), ErrorCode::kCancelled);
   EXPECT_EQ(chunks, 1u);
   EXPECT_EQ(all_probabilities(engine.ask(ticket())), all_probabilities(expected));
-}
-
-TEST(Engine, RefusesPicturesAndVideos) {
-  Engine engine(micro(), {.threads = 1});
-  Request request = ticket();
-  request.images.push_back("file:a.png");
-  EXPECT_EQ(error_of([&] { engine.ask(request); }).code(), ErrorCode::kUnsupported);
-  request.images.clear();
-  request.videos.push_back("file:a.mkv");
-  EXPECT_EQ(error_of([&] { engine.ask(request); }).where(), "videos");
 }
 
 TEST(Engine, RefusesAnUnknownBackend) {

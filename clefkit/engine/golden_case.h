@@ -44,16 +44,26 @@ inline GoldenCase load_golden_case(const std::string& checkpoint, const std::str
                     .answers = *json.find("answers")};
   golden.options.limits.max_tokens = json.find("max_tokens")->as_uint64().value();
   golden.options.limits.overflow = RecordLimits::Overflow::kTruncate;
+  const auto says = [&](const char* key, const char* value) {
+    const Json* found = json.find(key);
+    return found != nullptr && found->is_string() && found->string() == value;
+  };
+  MediaOptions& media = golden.options.media;
+  media.profile = says("profile", "release") ? MediaProfile::kRelease : MediaProfile::kAne;
+  media.exif = says("exif", "ignore") ? ExifOrientation::kIgnore : ExifOrientation::kApply;
+  media.allow_files = true;
+  media.base_directory = golden_directory() / "media";
   return golden;
 }
 
-inline std::vector<GoldenCase> load_text_cases(const std::string& checkpoint) {
+// Those with pictures or clips, or those without.
+inline std::vector<GoldenCase> load_golden_cases(const std::string& checkpoint, bool with_media) {
   std::vector<GoldenCase> cases;
   for (const auto& entry :
        std::filesystem::directory_iterator(golden_directory() / "cases" / checkpoint)) {
     if (entry.path().extension() != ".json") continue;
     GoldenCase golden = load_golden_case(checkpoint, entry.path().stem().string());
-    if (!golden.has_media()) cases.push_back(std::move(golden));
+    if (golden.has_media() == with_media) cases.push_back(std::move(golden));
   }
   return cases;
 }

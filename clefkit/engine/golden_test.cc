@@ -53,8 +53,11 @@ double largest_probability_difference(const GoldenCase& golden, const Response& 
 
 TEST_P(Golden, AnswersAsTheReference) {
   double worst = 0;
-  const std::vector<GoldenCase> cases = load_text_cases(GetParam());
+  std::vector<GoldenCase> cases = load_golden_cases(GetParam(), false);
   ASSERT_FALSE(cases.empty());
+  const std::vector<GoldenCase> media = load_golden_cases(GetParam(), true);
+  ASSERT_FALSE(media.empty());
+  cases.insert(cases.end(), media.begin(), media.end());
   for (const GoldenCase& golden : cases) {
     const double difference =
         largest_probability_difference(golden, engine_.ask(golden.request, golden.options));
@@ -82,7 +85,9 @@ double largest_difference(const TraceTensor& found, const TensorView& expected) 
 TEST_P(Golden, PassesThroughTheReferencesIntermediateResults) {
   double worst = 0;
   std::size_t traces = 0;
-  for (const GoldenCase& golden : load_text_cases(GetParam())) {
+  std::vector<GoldenCase> cases = load_golden_cases(GetParam(), false);
+  for (GoldenCase& golden : load_golden_cases(GetParam(), true)) cases.push_back(std::move(golden));
+  for (const GoldenCase& golden : cases) {
     if (!std::filesystem::exists(golden.trace_path())) continue;
     ++traces;
     const Trace trace = engine_.trace(golden.request, golden.options);

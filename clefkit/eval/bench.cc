@@ -6,7 +6,12 @@
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <random>
 #include <string>
+#include <tuple>
+
+#include "clefkit/backend/factory.h"
+#include "clefkit/backend/weights.h"
 
 namespace clefkit {
 namespace {
@@ -30,6 +35,84 @@ double median(std::vector<double> values) {
   std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::vector<float> noise(std::size_t count) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(count);
+  for (float& value : values) value = uniform(random);
+  return values;
+}
+
+// Products and sums of the vision encoder's matrix products, attention included.
+double vision_operations(const VisionConfig& config, double patches) {
+  const auto size = [](std::size_t value) { return static_cast<double>(value); };
+  const double width = size(config.hidden_size), merged = size(config.merged_size());
+  const double block = 4 * width * width + 2 * width * size(config.intermediate_size);
+  const double attention = 2 * patches * width;
+  const double merger = (merged * merged + merged * size(config.out_hidden_size)) / 4;
+  return 2 * patches *
+         (size(config.patch_values()) * width + size(config.depth) * (block + attention) + merger);
+}
+
+// The fastest of a block's linear layers over as many rows.
+double linear_peak(const Model& model, const ComputeContext& context, std::size_t rows,
+                   std::size_t repeats) {
+  const VisionConfig& config = model.config.vision;
+  const std::size_t width = config.hidden_size, wide = config.intermediate_size;
+  double peak = 0;
+  for (const auto& [name, out, in] :
+       {std::tuple{"attn.qkv", 3 * width, width}, std::tuple{"mlp.linear_fc1", wide, width},
+        std::tuple{"mlp.linear_fc2", width, wide}}) {
+    const Linear linear =
+        linear_layer_with_bias(model, fmt::format("model.visual.blocks.0.{}", name), out, in);
+    const std::vector<float> x = noise(rows * in);
+    std::vector<float> y(rows * out);
+    for (std::size_t repeat = 0; repeat <= repeats; ++repeat) {
+      const double seconds = seconds_of([&] {
+        linear.apply(context, {x.data(), rows, in}, {y.data(), rows, out});
+      });
+      peak = std::max(peak, 2.0 * static_cast<double>(rows * out * in) / seconds);
+    }
+  }
+  return peak;
+}
+
+Json vision_facts(const Engine& engine, const BenchOptions& options) {
+  const Model& model = engine.model();
+  const VisionConfig& config = model.config.vision;
+  constexpr VisionSegment kPicture{32, 32};
+  const std::size_t patches = kPicture.patches(), tokens = patches / 4;
+  const auto backend = make_backend(engine.backend().name(), model, engine.precision());
+  Executor executor(engine.thread_count());
+  const ComputeContext context{executor, options.cancel, nullptr};
+  const std::vector<float> pixels = noise(patches * config.patch_values());
+  std::vector<float> features(tokens * config.out_hidden_size);
+  std::vector<double> seconds;
+  for (std::size_t repeat = 0; repeat < options.repeats; ++repeat) {
+    seconds.push_back(seconds_of([&] {
+      backend->encode_vision(context,
+                             {.pixels = {pixels.data(), patches, config.patch_values()},
+                              .segments = {&kPicture, 1},
+                              .features = {features.data(), tokens, config.out_hidden_size}},
+                             {});
+    }));
+  }
+  const double typical = median(seconds);
+  const double rate = vision_operations(config, static_cast<double>(patches)) / typical;
+  const double peak = linear_peak(model, context, patches, options.repeats);
+  return Json::object({{"patches", static_cast<std::uint64_t>(patches)},
+                       {"seconds", typical},
+                       {"gflop_per_second", rate / 1e9},
+                       {"linear_gflop_per_second", peak / 1e9},
+                       {"part_of_linear", rate / peak}});
 }
 
 }  // namespace
@@ -66,13 +149,10 @@ Json run_bench(Engine& engine, const BenchOptions& options) {
       ask.limits.max_tokens = tokens;
       ask.limits.overflow = RecordLimits::Overflow::kTruncate;
       ask.cancel = options.cancel;
-      ask.use_prefix_cache = false;
+      ask.use_cache = false;
       StageTimes times;
       ask.times = &times;
-      const auto start = std::chrono::steady_clock::now();
-      (void)engine.ask(request_of(tokens, repeat), ask);
-      seconds.push_back(
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      seconds.push_back(seconds_of([&] { (void)engine.ask(request_of(tokens, repeat), ask); }));
       double counted = 0;
       for (const auto& [stage, time] : times.seconds()) {
         stages[std::string(stage)].push_back(time);
@@ -91,13 +171,15 @@ Json run_bench(Engine& engine, const BenchOptions& options) {
                                     {"stage_seconds", std::move(stage_json)}}));
   }
   const ProcessMemory memory = process_memory();
-  return Json::object({{"backend", engine.backend().name()},
-                       {"threads", static_cast<std::uint64_t>(engine.thread_count())},
-                       {"repeats", static_cast<std::uint64_t>(options.repeats)},
-                       {"lengths", std::move(lengths)},
-                       {"memory", Json::object({{"anonymous_bytes", memory.anonymous_bytes},
-                                                {"file_bytes", memory.file_bytes},
-                                                {"peak_bytes", memory.peak_bytes}})}});
+  return Json::object(
+      {{"backend", engine.backend().name()},
+       {"threads", static_cast<std::uint64_t>(engine.thread_count())},
+       {"repeats", static_cast<std::uint64_t>(options.repeats)},
+       {"lengths", std::move(lengths)},
+       {"vision", engine.model().config.has_vision() ? vision_facts(engine, options) : Json()},
+       {"memory", Json::object({{"anonymous_bytes", memory.anonymous_bytes},
+                                {"file_bytes", memory.file_bytes},
+                                {"peak_bytes", memory.peak_bytes}})}});
 }
 
 }  // namespace clefkit

@@ -62,11 +62,16 @@ Json architecture_of(const ModelConfig& config) {
                              {"heads", count(config.head.heads)},
                              {"feedforward", count(config.head.feedforward)}})},
   });
-  json.set("vision", config.has_vision()
-                         ? Json::object({{"depth", count(config.vision.depth)},
-                                         {"hidden_size", count(config.vision.hidden_size)},
-                                         {"num_heads", count(config.vision.num_heads)}})
-                         : Json());
+  json.set("vision",
+           config.has_vision()
+               ? Json::object(
+                     {{"depth", count(config.vision.depth)},
+                      {"hidden_size", count(config.vision.hidden_size)},
+                      {"intermediate_size", count(config.vision.intermediate_size)},
+                      {"num_heads", count(config.vision.num_heads)},
+                      {"patch_size", count(config.vision.patch_size)},
+                      {"num_position_embeddings", count(config.vision.num_position_embeddings)}})
+               : Json());
   return json;
 }
 

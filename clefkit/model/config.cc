@@ -146,6 +146,11 @@ VisionConfig read_vision(const ConfigReader& vision, const TextConfig& text) {
   config.patch_size = vision.size("patch_size", kMaxPatch);
   config.spatial_merge_size = vision.size("spatial_merge_size", kMaxPatch);
   config.temporal_patch_size = vision.size("temporal_patch_size", kMaxPatch);
+  for (const char* key : {"spatial_merge_size", "temporal_patch_size"}) {
+    if (const std::size_t size = vision.size(key, kMaxPatch); size != 2) {
+      vision.unsupported(key, "{}, expected 2", size);
+    }
+  }
   config.in_channels = vision.size("in_channels", kMaxPatch);
   if (config.in_channels != 3) {
     vision.unsupported("in_channels", "{}, expected the 3 of RGB pictures", config.in_channels);

@@ -98,7 +98,9 @@ void CpuBackend::encode_vision(const ComputeContext& context, const VisionBatch&
   if (!vision_) {
     throw Error(ErrorCode::kUnsupported, "model", "has no vision encoder, expected one for media");
   }
-  vision_->encode(context, batch, observer, workspace_);
+  // A large picture takes a gigabyte, which must not stay.
+  Workspace workspace;
+  vision_->encode(context, batch, observer, workspace);
 }
 
 }  // namespace clefkit::cpu
