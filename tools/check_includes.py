@@ -17,7 +17,7 @@ ALLOWED = {
     r"^CLI/": {"cli"},
     r"^spdlog/": {"server", "cli"},
     r"^boost/": {"http", "server"},
-    r"^(png|turbojpeg|jpeglib|webp/|libav|libsw)": {"media"},
+    r"^(png|jerror|jpeglib|gif_lib|webp/|libav|libsw|seccomp|sandbox)": {"media"},
     r"^(nlohmann|rapidjson)/": set(),
 }
 

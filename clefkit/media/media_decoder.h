@@ -22,8 +22,8 @@ struct MediaLimits {
   std::size_t frame_pixels = std::size_t{36} << 20;  // Of a clip's frame.
   std::size_t frames = 36'000;                       // Decoded of a clip.
   double clip_seconds = 600;
-  std::chrono::seconds decode_time{60};                   // Of the decoding process.
-  std::size_t decode_memory = std::size_t{2} << 30;       // Bytes of its address space.
+  std::chrono::seconds decode_time{60};              // Of the decoding process.
+  std::size_t decode_memory = std::size_t{2} << 30;  // Bytes of its address space.
 };
 
 // Whether a picture is turned as its EXIF orientation says; the reference does not.

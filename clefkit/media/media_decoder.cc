@@ -1,0 +1,117 @@
+#include "clefkit/media/media_decoder.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "clefkit/base/error.h"
+#include "clefkit/media/decoder_process.h"
+
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
+
+namespace clefkit {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kProgramName[] = "clefkit-media-decoder";
+constexpr char kProgramVariable[] = "CLEFKIT_MEDIA_DECODER";
+
+fs::path directory_of_this_program() {
+#ifdef __APPLE__
+  std::string path(4096, '\0');
+  auto size = static_cast<std::uint32_t>(path.size());
+  if (_NSGetExecutablePath(path.data(), &size) != 0) return {};
+  return fs::path(path.c_str()).parent_path();
+#else
+  std::error_code unreadable;
+  return fs::read_symlink("/proc/self/exe", unreadable).parent_path();
+#endif
+}
+
+fs::path find_program(const fs::path& given) {
+  if (!given.empty()) return given;
+  if (const char* named = std::getenv(kProgramVariable); named != nullptr && *named != '\0') {
+    return named;
+  }
+  const fs::path beside = directory_of_this_program() / kProgramName;
+  const fs::path installed = fs::path(CLEFKIT_INSTALLED_PROGRAMS) / kProgramName;
+  for (const fs::path& place : {beside, installed}) {
+    std::error_code unreadable;
+    if (fs::exists(place, unreadable)) return place;
+  }
+  throw_error(ErrorCode::kUnavailable, kProgramName,
+              "neither {} nor {} exists, expected the program there or named by {}",
+              beside.string(), installed.string(), kProgramVariable);
+}
+
+void check_size(std::size_t bytes, const MediaLimits& limits, const std::string& where) {
+  if (bytes > limits.bytes) {
+    throw_error(ErrorCode::kInvalidArgument, where, "{} bytes, expected at most {}", bytes,
+                limits.bytes);
+  }
+  if (bytes == 0) throw_error(ErrorCode::kInvalidArgument, where, "no bytes, expected a file");
+}
+
+template <typename T>
+Bytes bytes_of(const T& value) {
+  return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+}
+
+// What both kinds of job say of their limits; the process keeps them too.
+decoder::JobHeader job_of(decoder::JobKind kind, std::size_t bytes, const MediaLimits& limits) {
+  decoder::JobHeader job;
+  job.kind = kind;
+  job.bytes = bytes;
+  job.pixels = limits.pixels;
+  job.frame_pixels = limits.frame_pixels;
+  job.frames = limits.frames;
+  job.clip_seconds = limits.clip_seconds;
+  job.cpu_seconds = static_cast<std::uint64_t>(limits.decode_time.count());
+  job.memory_bytes = limits.decode_memory;
+  return job;
+}
+
+}  // namespace
+
+MediaDecoder::MediaDecoder(MediaLimits limits, fs::path program)
+    : limits_(limits), program_(std::move(program)) {}
+
+Image MediaDecoder::decode_image(std::span<const std::uint8_t> bytes, ExifOrientation orientation,
+                                 const std::string& where, const CancelToken* cancel) const {
+  check_size(bytes.size(), limits_, where);
+  DecoderProcess process(find_program(program_), where, limits_.decode_time, cancel);
+  decoder::JobHeader job = job_of(decoder::JobKind::kImage, bytes.size(), limits_);
+  job.apply_exif = orientation == ExifOrientation::kApply ? 1 : 0;
+  process.send(bytes_of(job));
+  process.send(bytes);
+  return process.receive_picture(limits_.pixels);
+}
+
+void MediaDecoder::decode_video(
+    std::span<const std::uint8_t> bytes, const std::string& where,
+    const std::function<std::vector<std::size_t>(std::span<const double>)>& choose,
+    const std::function<void(const Image& frame, double seconds)>& take,
+    const CancelToken* cancel) const {
+  check_size(bytes.size(), limits_, where);
+  DecoderProcess process(find_program(program_), where, limits_.decode_time, cancel);
+  process.send(bytes_of(job_of(decoder::JobKind::kVideo, bytes.size(), limits_)));
+  process.send(bytes);
+  const std::vector<double> seconds = process.receive_times(limits_.frames, limits_.clip_seconds);
+  const std::vector<std::size_t> wanted = choose(seconds);
+
+  // A frame that is wanted twice is decoded once.
+  std::vector<std::uint64_t> indices(wanted.begin(), wanted.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  process.send(bytes_of(std::uint64_t{indices.size()}));
+  process.send({reinterpret_cast<const std::uint8_t*>(indices.data()),
+                indices.size() * sizeof(std::uint64_t)});
+  auto next = wanted.begin();
+  for (const std::uint64_t index : indices) {
+    const Image frame = process.receive_picture(limits_.frame_pixels);
+    for (; next != wanted.end() && *next == index; ++next) take(frame, seconds[index]);
+  }
+}
+
+}  // namespace clefkit
