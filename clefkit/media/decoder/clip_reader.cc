@@ -9,6 +9,7 @@
 #include "clefkit/base/error.h"
 #include "clefkit/media/decoder/ffmpeg.h"
 #include "clefkit/media/decoder/image_formats.h"
+#include "clefkit/media/decoder/matroska_length.h"
 
 namespace clefkit::decoder {
 namespace {
@@ -42,7 +43,10 @@ std::string error_text(int error) {
 const char* container_of(Bytes bytes) {
   const std::string_view text = as_text(bytes);
   if (text.starts_with("GIF87a") || text.starts_with("GIF89a")) return "gif";
-  if (text.starts_with("\x1A\x45\xDF\xA3")) return "matroska";
+  if (text.starts_with("\x1A\x45\xDF\xA3")) {
+    check_matroska_length(bytes);
+    return "matroska";
+  }
   const std::string_view atom = text.substr(std::min<std::size_t>(4, text.size()), 4);
   for (const char* known : {"ftyp", "moov", "mdat", "free", "skip", "wide"})
     if (atom == known) return "mov";

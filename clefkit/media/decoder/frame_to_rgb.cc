@@ -47,10 +47,10 @@ Image frame_to_rgb(const AVFrame& frame) {
     throw_error(ErrorCode::kUnsupported, "", "frames of {}, expected a format that becomes RGB",
                 name ? name : "an unknown pixel format");
   }
+  // As PyAV and torchcodec, the reference's readers of clips, convert: no rounding flags.
   const std::unique_ptr<SwsContext, FreeScaler> scaler(
       sws_getContext(frame.width, frame.height, format, frame.width, frame.height, AV_PIX_FMT_RGB24,
-                     SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_BITEXACT, nullptr,
-                     nullptr, nullptr));
+                     SWS_BILINEAR, nullptr, nullptr, nullptr));
   if (!scaler) throw std::bad_alloc();
   if (!is_rgb(format)) {
     const int* matrix = sws_getCoefficients(frame.colorspace);

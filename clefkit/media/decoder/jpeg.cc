@@ -1,4 +1,5 @@
-// jpeglib.h takes size_t and FILE from whoever includes it, and jerror.h its version from jpeglib.h.
+// jpeglib.h takes size_t and FILE from whoever includes it, and jerror.h its version from
+// jpeglib.h.
 // clang-format off
 #include <cstddef>
 #include <cstdio>
