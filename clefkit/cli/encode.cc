@@ -42,7 +42,7 @@ struct EncodeCommand {
     const RecordLimits record_limits = limits.limits();
     const std::vector<PreparedMedia> prepared =
         prepare_media(files, asked, media.options(request.request_path), record_limits.max_tokens);
-    const Record record = encode_record(tokenizer, asked, prepared, record_limits);
+    const Record record = encode_record(tokenizer, asked, media_items(prepared), record_limits);
     write_out(as_json ? to_string(record_to_json(record)) + "\n" : view(record, tokenizer));
     return kDone;
   }

@@ -42,8 +42,8 @@ void check_pad_tokens(const Tokenizer& tokenizer, const ModelConfig& config) {
   for (const auto& [text, expected] : {std::pair{"<|image_pad|>", config.image_token_id},
                                        std::pair{"<|video_pad|>", config.video_token_id}}) {
     if (tokenizer.token_id(text) == expected) continue;
-    throw_error(ErrorCode::kCorruptData, "tokenizer.json", "{} is not token {}, expected as config.json says",
-                text, expected);
+    throw_error(ErrorCode::kCorruptData, "tokenizer.json",
+                "{} is not token {}, expected as config.json says", text, expected);
   }
 }
 
@@ -105,7 +105,7 @@ Engine::Input Engine::encode(const Request& request, const AskOptions& options) 
   Input input;
   input.media =
       prepare_media(model_, request, options.media, options.limits.max_tokens, options.cancel);
-  input.record = encode_record(tokenizer_, request, input.media, options.limits);
+  input.record = encode_record(tokenizer_, request, media_items(input.media), options.limits);
   const auto vocab_size = static_cast<std::int32_t>(model_.config.text.vocab_size);
   for (const std::int32_t id : input.record.input_ids) {
     if (id < 0 || id >= vocab_size) {

@@ -163,11 +163,10 @@ std::vector<PreparedMedia> prepare_media(const ModelFiles& model, const Request&
   return media;
 }
 
-Record encode_record(const Tokenizer& tokenizer, const Request& request,
-                     std::span<const PreparedMedia> media, const RecordLimits& limits) {
+std::vector<MediaItem> media_items(std::span<const PreparedMedia> media) {
   std::vector<MediaItem> items;
   for (const PreparedMedia& one : media) items.push_back(one.item);
-  return encode_record(tokenizer, request, std::span<const MediaItem>(items), limits);
+  return items;
 }
 
 }  // namespace clefkit

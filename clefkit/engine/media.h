@@ -45,8 +45,7 @@ std::vector<PreparedMedia> prepare_media(const ModelFiles& model, const Request&
                                          const MediaOptions& options, std::size_t max_tokens,
                                          const CancelToken* cancel = nullptr);
 
-// The request's record; `media` is what prepare_media made of the same request.
-Record encode_record(const Tokenizer& tokenizer, const Request& request,
-                     std::span<const PreparedMedia> media, const RecordLimits& limits);
+// What encode_record needs to know of them.
+std::vector<MediaItem> media_items(std::span<const PreparedMedia> media);
 
 }  // namespace clefkit
