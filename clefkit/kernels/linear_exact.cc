@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "clefkit/kernels/lut6_scratch.h"
 #include "clefkit/kernels/panel_kernels.h"
+#include "clefkit/kernels/scratch_buffer.h"
 
 namespace clefkit {
 namespace {

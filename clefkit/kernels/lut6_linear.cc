@@ -8,8 +8,8 @@
 
 #include "clefkit/base/bytes.h"
 #include "clefkit/kernels/lut6_activations.h"
-#include "clefkit/kernels/lut6_scratch.h"
 #include "clefkit/kernels/lut6_tables.h"
+#include "clefkit/kernels/scratch_buffer.h"
 
 namespace clefkit {
 namespace {

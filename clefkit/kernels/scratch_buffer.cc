@@ -1,4 +1,4 @@
-#include "clefkit/kernels/lut6_scratch.h"
+#include "clefkit/kernels/scratch_buffer.h"
 
 #include <cstring>
 #include <new>
