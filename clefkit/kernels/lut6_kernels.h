@@ -28,7 +28,7 @@ inline constexpr std::size_t kLut6BlockColumns<std::int8_t> = 32;
 template <typename Value>
 inline constexpr std::size_t kLut6Depth = 4 / sizeof(Value);
 
-// int8 weights are multiplied as w + 128, unsigned: the sums of a block start at −128 · Σ x.
+// x86 multiplies int8 weights as w + 128, unsigned: the sums of a block start at −128 · Σ x.
 inline constexpr int kLut6WeightOffset = 128;
 
 // Sixteen rows of packed indices. `columns` is a multiple of kLut6DecodeColumns; decoders may read
@@ -56,7 +56,8 @@ template <typename Value>
 struct Lut6Arithmetic {
   // Decodes one group into its place in a panel [columns / depth][panel_channels][depth]: `panel`
   // points at the group's first channel of column 0. `table` has 64 entries; int8 ones are ≥ −127
-  // and arrive in the panel as w + 128.
+  // and arrive in the panel as w + 128. Where a panel is one group, only `multiply` must know the
+  // order within kLut6DecodeColumns columns, and whether it uses Lut6Tile::offsets.
   void (*decode)(const Lut6Rows& rows, const Value* table, void* panel);
   void (*multiply)(const Lut6Tile& tile);
 };
@@ -78,6 +79,10 @@ extern const Lut6Kernels kLut6WideScalarKernels;
 extern const Lut6Kernels kLut6Avx2Kernels;
 extern const Lut6Kernels kLut6AvxVnniKernels;
 extern const Lut6Kernels kLut6Avx512Kernels;
+#elif defined(__aarch64__)
+extern const Lut6Kernels kLut6NeonKernels;
+extern const Lut6Kernels kLut6NeonDotKernels;
+extern const Lut6Kernels kLut6NeonI8mmKernels;
 #endif
 
 // The kernels that this processor can run, the fastest first and the scalar ones last.
