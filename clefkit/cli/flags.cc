@@ -51,7 +51,7 @@ void EngineFlags::add_to(CLI::App& app) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{1024}));
   app.add_option("--precision", precision,
                  "exact: float32 arithmetic (a checkpoint's default); high: 16-bit integer kernels "
-                 "(a bundle's default); fast: 8-bit ones")
+                 "(a bundle's default); fast: 8-bit ones, coarser: ask `verify` first what they cost")
       ->check(CLI::IsMember({"exact", "high", "fast"}));
   app.add_option("--chunk", chunk_tokens, "Tokens a prefill step (default: the backend's choice)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
