@@ -219,13 +219,19 @@ void DecoderProcess::throw_ended() {
     ::usleep(1000);
   }
   process_ = -1;
+  // The media are not to blame for a program that does not load, or for a machine without memory.
+  if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) != 0)
+    throw_error(ErrorCode::kUnavailable, where_,
+                "the decoder ended with code {} and no answer, expected one", WEXITSTATUS(status));
+  if (ended > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    throw_error(ErrorCode::kUnavailable, where_,
+                "the decoder was ended by the system, expected an answer");
   std::string what = "the decoder ended without an answer";
   if (ended > 0 && WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
-    what = signal == SIGXCPU   ? fmt::format("decoding takes longer than {} s", time_limit_.count())
-           : signal == SIGSYS  ? "the decoder tried what its sandbox forbids"
-           : signal == SIGKILL ? "the decoder was ended by the system"
-                               : fmt::format("the decoder crashed (signal {})", signal);
+    what = signal == SIGXCPU  ? fmt::format("decoding takes longer than {} s", time_limit_.count())
+           : signal == SIGSYS ? "the decoder tried what its sandbox forbids"
+                              : fmt::format("the decoder crashed (signal {})", signal);
   }
   throw_error(ErrorCode::kInvalidArgument, where_, "{}, expected media that can be decoded", what);
 }

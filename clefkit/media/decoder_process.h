@@ -37,6 +37,10 @@ class DecoderProcess {
   // or what became of it; kCancelled.
   Image receive_picture(std::uint64_t max_pixels);
   std::vector<double> receive_times(std::uint64_t max_frames, double max_seconds);
+  // Between the two the caller is at work, which is not the decoder's time.
+  void pause() { paused_at_ = std::chrono::steady_clock::now(); }
+  void resume() { deadline_ += std::chrono::steady_clock::now() - paused_at_; }
+
   // Only an error can come: its sentence.
   std::string receive_error();
 
@@ -53,6 +57,7 @@ class DecoderProcess {
   std::string where_;
   std::chrono::seconds time_limit_;
   std::chrono::steady_clock::time_point deadline_;
+  std::chrono::steady_clock::time_point paused_at_{};
   const CancelToken* cancel_;
   int socket_ = -1;
   pid_t process_ = -1;

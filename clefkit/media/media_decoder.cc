@@ -99,7 +99,9 @@ void MediaDecoder::decode_video(
   process.send(bytes_of(job_of(decoder::JobKind::kVideo, bytes.size(), limits_)));
   process.send(bytes);
   const std::vector<double> seconds = process.receive_times(limits_.frames, limits_.clip_seconds);
+  process.pause();
   const std::vector<std::size_t> wanted = choose(seconds);
+  process.resume();
 
   // A frame that is wanted twice is decoded once.
   std::vector<std::uint64_t> indices(wanted.begin(), wanted.end());
@@ -110,7 +112,9 @@ void MediaDecoder::decode_video(
   auto next = wanted.begin();
   for (const std::uint64_t index : indices) {
     const Image frame = process.receive_picture(limits_.frame_pixels);
+    process.pause();
     for (; next != wanted.end() && *next == index; ++next) take(frame, seconds[index]);
+    process.resume();
   }
 }
 

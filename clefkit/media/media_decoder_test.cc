@@ -317,6 +317,22 @@ TEST(MediaProcess, SaysThatTheProgramIsMissing) {
   EXPECT_THAT(error.what(), HasSubstr("/nowhere/decoder: No such file"));
 }
 
+TEST(MediaProcess, DoesNotCountTheCallersTime) {
+  std::size_t taken = 0;
+  MediaDecoder({.decode_time = std::chrono::seconds(2)})
+      .decode_video(
+          sample("h264.mp4"), kWhere,
+          [](std::span<const double>) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+            return std::vector<std::size_t>{0, 2};
+          },
+          [&](const Image&, double) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(700));
+            ++taken;
+          });
+  EXPECT_EQ(taken, 2);
+}
+
 TEST(MediaProcess, StopsSoonWhenCancelled) {
   CancelToken token;
   std::thread later([&] {
@@ -391,6 +407,12 @@ TEST(MediaProcess, BelievesNothingTheDecoderSays) {
     EXPECT_EQ(fake.image_error().code(), ErrorCode::kInvalidArgument) << lie;
     EXPECT_EQ(fake.clip_error().code(), ErrorCode::kInvalidArgument) << lie;
   }
+}
+
+TEST(MediaProcess, DoesNotBlameTheMediaForAMachineThatFails) {
+  // 127: a shared library that is not there. SIGKILL: Linux out of memory.
+  EXPECT_EQ(FakeDecoder("exit 127").image_error().code(), ErrorCode::kUnavailable);
+  EXPECT_EQ(FakeDecoder("kill -9 $$").image_error().code(), ErrorCode::kUnavailable);
 }
 
 TEST(MediaProcess, BelievesNoTimesThatDoNotAscendFromZero) {

@@ -20,11 +20,11 @@ namespace {
 void decode_clip(Bytes bytes, const JobHeader& job) {
   const VideoLimits limits{
       .frame_pixels = job.frame_pixels, .frames = job.frames, .seconds = job.clip_seconds};
-  const std::vector<double> seconds = video_times(bytes, limits);
-  send_times(seconds);
+  const VideoTimes times = video_times(bytes, limits);
+  send_times(times.seconds);
   std::vector<std::uint64_t> indices(read_value<std::uint64_t>());
   read_all({reinterpret_cast<std::uint8_t*>(indices.data()), indices.size() * sizeof indices[0]});
-  video_frames(bytes, limits, indices, send_picture);
+  video_frames(bytes, limits, times, indices, send_picture);
 }
 
 void run_job(const JobHeader& job) {

@@ -17,13 +17,22 @@ struct VideoLimits {
   double seconds = 0;
 };
 
-// Both decode the whole clip and throw Error(kInvalidArgument, kUnsupported) without a place.
+struct VideoTimes {
+  // When each frame is shown: seconds from the first on, ascending.
+  std::vector<double> seconds;
+  // Files may hold frames in another order than they are shown in: the index into `seconds` of
+  // each, as they are decoded.
+  std::vector<std::size_t> shown_as;
+};
 
-// When each frame is shown: seconds from the first on, ascending.
-std::vector<double> video_times(Bytes bytes, const VideoLimits& limits);
+// Both decode the clip and throw Error(kInvalidArgument, kUnsupported) without a place.
 
-// Gives the frames of those indices into video_times(), which ascend strictly, one by one.
-void video_frames(Bytes bytes, const VideoLimits& limits, std::span<const std::uint64_t> indices,
+VideoTimes video_times(Bytes bytes, const VideoLimits& limits);
+
+// Gives the frames of those indices into `times.seconds`, which ascend strictly, one by one. Stops
+// decoding after the last.
+void video_frames(Bytes bytes, const VideoLimits& limits, const VideoTimes& times,
+                  std::span<const std::uint64_t> indices,
                   const std::function<void(const Image&)>& take);
 
 }  // namespace clefkit::decoder

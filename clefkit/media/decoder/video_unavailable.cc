@@ -12,9 +12,9 @@ namespace {
 
 }  // namespace
 
-std::vector<double> video_times(Bytes, const VideoLimits&) { refuse(); }
+VideoTimes video_times(Bytes, const VideoLimits&) { refuse(); }
 
-void video_frames(Bytes, const VideoLimits&, std::span<const std::uint64_t>,
+void video_frames(Bytes, const VideoLimits&, const VideoTimes&, std::span<const std::uint64_t>,
                   const std::function<void(const Image&)>&) {
   refuse();
 }
