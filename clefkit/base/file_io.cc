@@ -26,6 +26,18 @@ void flush_directory(const std::filesystem::path& directory) {
   ::close(handle);
 }
 
+// Where a link leads. What is no file (a device, a pipe, a directory) cannot be put in its place.
+std::filesystem::path target_of(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw Error(ErrorCode::kInvalidArgument, path.string(),
+                "is not a regular file, expected one or none");
+  }
+  if (!std::filesystem::is_symlink(std::filesystem::symlink_status(path, error))) return path;
+  return std::filesystem::weakly_canonical(path);
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t limit_bytes) {
@@ -38,7 +50,7 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t limit_byt
 }
 
 AtomicFile::AtomicFile(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(path_.string() + ".tmp") {
+    : path_(target_of(path)), temporary_(path_.string() + ".tmp") {
   file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file_ < 0) fail(temporary_, "create the file");
 }

@@ -14,15 +14,17 @@
 namespace clefkit {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Does not wait for whoever writes to a pipe of that name.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
-    throw_error(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kUnavailable, path.string(),
+    const bool is_absent = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+    throw_error(is_absent ? ErrorCode::kNotFound : ErrorCode::kUnavailable, path.string(),
                 "cannot open the file: {}", std::strerror(errno));
   }
   struct stat info {};
   if (::fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(file);
-    throw Error(ErrorCode::kUnavailable, path.string(), "not a regular file");
+    throw Error(ErrorCode::kNotFound, path.string(), "not a regular file, expected one");
   }
   size_ = static_cast<std::size_t>(info.st_size);
   if (size_ > 0) {

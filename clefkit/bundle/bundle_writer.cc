@@ -51,10 +51,22 @@ std::optional<JournalLine> parse_journal_line(std::string_view line) {
   }
 }
 
+// "a/" and "a" are the same directory.
+fs::path without_slash(const fs::path& out) {
+  const fs::path normal = out.lexically_normal();
+  const fs::path named = normal.has_filename() ? normal : normal.parent_path();
+  if (named.empty() || !named.has_filename() || named.filename() == "." ||
+      named.filename() == "..") {
+    throw_error(ErrorCode::kInvalidArgument, "output", "\"{}\", expected the name of a new bundle",
+                out.string());
+  }
+  return named;
+}
+
 }  // namespace
 
 BundleWriter::BundleWriter(fs::path out, const std::string& fingerprint)
-    : out_(std::move(out)),
+    : out_(without_slash(out)),
       partial_(out_.string() + ".partial"),
       journal_path_(out_.string() + ".partial.journal") {
   std::error_code error;
@@ -62,14 +74,25 @@ BundleWriter::BundleWriter(fs::path out, const std::string& fingerprint)
     throw Error(ErrorCode::kInvalidArgument, out_.string(),
                 "already exists, expected the name of a new bundle");
   }
-  fs::create_directories(partial_, error);
-  if (error) fail(partial_, "create the directory", error.value());
+  if (fs::exists(fs::symlink_status(partial_, error)) &&
+      (!fs::is_directory(fs::symlink_status(partial_, error)) ||
+       !fs::exists(journal_path_, error))) {
+    throw_error(ErrorCode::kInvalidArgument, partial_.string(),
+                "exists and is no unfinished conversion ({} is missing), expected nothing there",
+                journal_path_.string());
+  }
+  // The journal first: a kill in between leaves a journal without files, which can be gone on with.
+  const fs::path parent = out_.parent_path();
+  if (!parent.empty()) fs::create_directories(parent, error);
+  if (error) fail(parent, "create the directory", error.value());
   journal_ = ::open(journal_path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (journal_ < 0) fail(journal_path_, "create the journal", errno);
   if (::flock(journal_, LOCK_EX | LOCK_NB) != 0) {
     throw Error(ErrorCode::kInvalidArgument, partial_.string(),
                 "another conversion is writing this bundle");
   }
+  fs::create_directories(partial_, error);
+  if (error) fail(partial_, "create the directory", error.value());
   const std::size_t valid_bytes = read_journal(fingerprint);
   // A line that a kill cut short must not run into the next one.
   if (::ftruncate(journal_, static_cast<::off_t>(valid_bytes)) != 0) {

@@ -47,7 +47,9 @@ TEST_F(BundleWriterTest, AppearsOnlyWhenFinished) {
     EXPECT_EQ(add(writer, "programs/text/a.bin", 'a'), Json("note a"));
     writer.add_file("b.json", "{}");
     EXPECT_FALSE(fs::exists(out_));
-    writer.finish({});
+    Manifest facts;
+    facts.palette = "optimal";
+    writer.finish(std::move(facts));
   }
   EXPECT_EQ(read_file(out_ / "programs/text/a.bin", 2000), std::string(1000, 'a'));
   const Manifest manifest =

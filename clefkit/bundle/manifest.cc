@@ -1,8 +1,11 @@
 #include "clefkit/bundle/manifest.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "clefkit/base/error.h"
 
@@ -228,7 +231,17 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   if (const std::string kind = quantization.text("kind"); kind != "lut6") {
     Reader::fail(quantization.path("kind"), Json(kind), "lut6");
   }
+  for (const auto& [key, value] : {std::pair{"bits", 6}, std::pair{"group_channels", 16}}) {
+    if (quantization.integer(key) != static_cast<std::uint64_t>(value)) {
+      Reader::fail(quantization.path(key), Json(quantization.integer(key)), std::to_string(value));
+    }
+  }
   manifest.palette = quantization.text("palette");
+  constexpr std::array kPalettes{"original", "optimal", "grid8", "fast"};
+  if (std::ranges::find(kPalettes, manifest.palette) == kPalettes.end()) {
+    Reader::fail(quantization.path("palette"), Json(manifest.palette),
+                 "original, optimal, grid8 or fast");
+  }
   manifest.rounds = quantization.integer("rounds");
   manifest.min_weights = quantization.integer("min_weights");
   quantization.each("tensors", [&](const Json& item, const std::string& place) {

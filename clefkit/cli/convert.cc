@@ -85,18 +85,21 @@ void add_convert_command(CommandLine& line) {
       ->capture_default_str();
   app.add_option("--min-weights", command->options.min_weights,
                  "Linear layers with fewer weights stay FP16")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--plan", command->plan, "How layers are cut into programs: grouped or split")
       ->check(CLI::IsMember({"grouped", "split"}))
       ->capture_default_str();
   app.add_option("--program-budget", command->options.program_budget,
-                 "Text programs at most (default: 127 less those of vision and 3 spare)");
+                 "Text programs at most (default: 127 less those of vision and 3 spare)")
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--text-only", command->options.text_only, "Leave the vision encoder out");
   app.add_flag("--resume", command->resume,
                "Go on with a stopped conversion; that is what happens anyway when there is one");
   app.add_option("--repository", command->options.repository, "Recorded as the source");
   app.add_option("--revision", command->options.revision, "Recorded as the source");
-  app.add_option("--threads", command->threads, "Number of threads (default: all processors)");
+  app.add_option("--threads", command->threads, "Number of threads (default: all processors)")
+      ->check(CLI::Range(1, 1024));
   app.add_flag("--json", command->as_json, "Print a summary as JSON");
   app.add_flag("--quiet", command->quiet, "No progress and no summary on standard error");
   app.footer(

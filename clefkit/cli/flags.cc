@@ -49,9 +49,10 @@ void EngineFlags::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--threads", threads, "Number of threads (default: all processors)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1024}));
-  app.add_option("--precision", precision,
-                 "exact: float32 arithmetic (a checkpoint's default); high: 16-bit integer kernels "
-                 "(a bundle's default); fast: 8-bit ones, coarser: ask `verify` first what they cost")
+  app.add_option(
+         "--precision", precision,
+         "exact: float32 arithmetic (a checkpoint's default); high: 16-bit integer kernels "
+         "(a bundle's default); fast: 8-bit ones, coarser: ask `verify` first what they cost")
       ->check(CLI::IsMember({"exact", "high", "fast"}));
   app.add_option("--chunk", chunk_tokens, "Tokens a prefill step (default: the backend's choice)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
@@ -61,6 +62,7 @@ void EngineFlags::add_cache_to(CLI::App& app) {
   app.add_option("--cache", cache_mb,
                  "Megabytes for what earlier requests computed: one about the same state or the "
                  "same pictures goes on from there (0 keeps none)")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
 }
 

@@ -13,15 +13,25 @@
 namespace clefkit::cli {
 namespace {
 
+int report_on_stderr(const Error& error) {
+  // Nobody may be there to read it; the exit code says it all the same.
+  try {
+    fmt::print(stderr, "clefkit: {}\n", error.what());
+  } catch (const std::exception&) {
+  }
+  return exit_code_of(error.code());
+}
+
 int report(const Error& error, bool as_json) {
-  if (as_json) {
+  if (!as_json) return report_on_stderr(error);
+  try {
     Json body = Json::object();
     body.set("error", Json::object({{"code", to_string(error.code())},
                                     {"message", error.message()},
                                     {"where", error.where()}}));
     write_line(to_string(body));
-  } else {
-    fmt::print(stderr, "clefkit: {}\n", error.what());
+  } catch (const Error&) {
+    return report_on_stderr(error);  // Standard output is what failed.
   }
   return exit_code_of(error.code());
 }

@@ -1,5 +1,6 @@
 #include "clefkit/cli/output.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,9 +11,12 @@
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
+#include "clefkit/cli/command.h"
 
 namespace clefkit::cli {
 namespace {
+
+constexpr int kPollMilliseconds = 100;
 
 std::string duration_text(double seconds) {
   const auto whole = static_cast<long>(seconds + 0.5);
@@ -57,6 +61,12 @@ std::string read_stdin(std::uint64_t limit_bytes) {
   std::string text;
   std::array<char, 1 << 16> buffer{};
   while (true) {
+    // A person who types may think better of it: Ctrl-C is looked for while nothing comes.
+    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    if (::poll(&input, 1, kPollMilliseconds) <= 0) {
+      interrupt_token().throw_if_cancelled();
+      continue;
+    }
     const ::ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {

@@ -72,8 +72,11 @@ void add_synth_command(CommandLine& line) {
                  "With --config, a joint_head_config.json (default: the release's proportions)");
   app.add_option("--tokenizer", command->tokenizer_path,
                  "A tokenizer.json to copy (default: one token a byte)");
-  app.add_option("--seed", command->seed, "Same seed, same bytes")->capture_default_str();
-  app.add_option("--threads", command->threads, "Number of threads (default: all processors)");
+  app.add_option("--seed", command->seed, "Same seed, same bytes")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--threads", command->threads, "Number of threads (default: all processors)")
+      ->check(CLI::Range(1, 1024));
   app.add_flag("--json", command->as_json, "Say what was written as JSON");
   app.add_flag("--quiet", command->quiet, "No progress and no notes on standard error");
   app.footer("Answers of such a model mean nothing; it is for trying, testing and measuring.");

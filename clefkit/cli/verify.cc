@@ -37,6 +37,12 @@ struct VerifyCommand {
     if (requests_path.empty() && (max_drift || max_mean_drift)) {
       throw Error(ErrorCode::kInvalidArgument, "--max-drift", "expected --requests with it");
     }
+    for (const auto& [name, bound] :
+         {std::pair{"--max-drift", max_drift}, std::pair{"--max-mean-drift", max_mean_drift}}) {
+      if (bound && !(*bound >= 0)) {
+        throw_error(ErrorCode::kInvalidArgument, name, "{}, expected a number from 0 on", *bound);
+      }
+    }
     const std::vector<Request> requests = read_requests();
     facts.set("model", model);
     {
@@ -204,7 +210,8 @@ void add_verify_command(CommandLine& line) {
   app.add_option("--max-mean-drift", command->max_mean_drift,
                  "Fail when they differ by more in the mean");
   app.add_option("--max-tokens", command->max_tokens, "Longest record")->capture_default_str();
-  app.add_option("--threads", command->threads, "Number of threads (default: all processors)");
+  app.add_option("--threads", command->threads, "Number of threads (default: all processors)")
+      ->check(CLI::Range(1, 1024));
   app.add_flag("--json", command->as_json, "Print as JSON");
   app.add_flag("--quiet", command->quiet, "No progress on standard error");
   app.footer(

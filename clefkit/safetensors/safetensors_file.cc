@@ -63,7 +63,7 @@ Entry parse_entry(const std::string& name, const Json& value, Bytes data, const 
   if (type == nullptr || !type->is_string()) corrupt(where, "no string `dtype`");
   const std::optional<DType> dtype = parse_dtype(type->string());
   if (!dtype) {
-    throw_error(ErrorCode::kUnsupported, where, "element type `{}` is not known", type->string());
+    throw_error(ErrorCode::kCorruptData, where, "element type `{}` is not known", type->string());
   }
   std::vector<std::size_t> shape = unsigned_array(value.find("shape"), where, "shape");
   const auto offsets = unsigned_array(value.find("data_offsets"), where, "data_offsets");
@@ -83,7 +83,7 @@ Entry parse_entry(const std::string& name, const Json& value, Bytes data, const 
   }
   const Bytes bytes = data.subspan(offsets[0], found);
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % size_bytes(*dtype) != 0) {
-    throw_error(ErrorCode::kUnsupported, where,
+    throw_error(ErrorCode::kCorruptData, where,
                 "data begins at byte {}, which is not aligned for {}", offsets[0], type->string());
   }
   return {{name, *dtype, std::move(shape), bytes}, offsets[0], offsets[1]};

@@ -58,7 +58,9 @@ class Node {
 
   // The value is another than the pipeline has.
   void expect(const Json& wanted) const {
-    if (value_ == nullptr || *value_ != wanted) refuse(ErrorCode::kUnsupported, shown(wanted));
+    if (value_ != nullptr && *value_ == wanted) return;
+    const bool is_another = value_ != nullptr && value_->kind_name() == wanted.kind_name();
+    refuse(is_another ? ErrorCode::kUnsupported : ErrorCode::kCorruptData, shown(wanted));
   }
   void expect_null_or(const Json& wanted) const {
     if (!is_null()) expect(wanted);

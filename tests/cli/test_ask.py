@@ -117,6 +117,26 @@ class Ask(CommandTest):
         self.assertEqual(self.ask_json("--request", self.write("r.json", request))["model"],
                          "clef-flash")
 
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    def test_an_output_that_fails_is_one_error(self):
+        for flags in ([], ["--json"]):
+            with open("/dev/full", "w") as full:
+                result = subprocess.run([CLEFKIT, "ask", "-m", str(MICRO), "--state", "x", "--noul", "q=?", *flags],
+                                        stdout=full, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(result.returncode, 4)
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+
+    def test_interrupt_stops_waiting_for_input(self):
+        process = subprocess.Popen([CLEFKIT, "ask", "-m", str(MICRO), "--state", "-", "--noul", "q=?"],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(1.0)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=30), 130)
+        self.assertLess(time.monotonic() - start, 5.0 if SANITIZED else 1.0)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
     def test_takes_the_model_from_the_environment(self):
         self.succeed("ask", "--state", "x", "--noul", "q=?", env={"CLEFKIT_MODEL": str(MICRO)})
 

@@ -159,6 +159,19 @@ class Convert(BundleTest):
         pathlib.Path(f"{out}.partial.journal").write_text('{"fingerprint":"another"}\n')
         self.fail_with(2, "convert", MICRO, "-o", out, contains=["other options"])
 
+    def test_leaves_a_directory_that_is_not_its_own_alone(self):
+        mine = self.folder / "x.partial"
+        mine.mkdir()
+        (mine / "mine.txt").write_text("mine")
+        self.fail_with(2, "convert", MICRO, "-o", self.folder / "x", contains=["no unfinished conversion"])
+        self.assertEqual([p.name for p in mine.iterdir()], ["mine.txt"])
+
+    def test_takes_a_name_with_a_slash_and_refuses_none(self):
+        self.succeed("convert", MICRO, "-o", f"{self.folder}/slash/", "--min-weights", 1024, "--quiet")
+        self.succeed("verify", self.folder / "slash", "--quiet")
+        for name in ("", "/", "."):
+            self.fail_with(2, "convert", MICRO, "-o", name, contains=["name of a new bundle"])
+
 
 class Inspect(BundleTest):
     def test_tells_what_is_there(self):
@@ -219,6 +232,11 @@ class Verify(BundleTest):
         path.unlink()
         self.fail_with(3, "ask", "-m", bundle, "--state", "x", "--noul", "q=?", contains=["tail.bin"])
 
+    def test_a_bound_is_a_number(self):
+        bundle = self.convert()
+        self.fail_with(2, "verify", bundle, "--against", MICRO, "--requests", self.requests_file(),
+                       "--max-drift", "nan", contains=["--max-drift"])
+
     def test_names_what_does_not_belong(self):
         bundle = self.convert()
         (bundle / "extra.txt").write_text("x")
@@ -244,6 +262,8 @@ class BadManifests(BundleTest):
         self.refuse(lambda m: m["files"][0].update(path="/etc/passwd"), "leaves the bundle")
         self.refuse(lambda m: m["files"][0].update(path="absent.bin"), "absent.bin")
         self.refuse(lambda m: m["weights"].pop(), "missing")
+        self.refuse(lambda m: m["quantization"].update(bits=5), "quantization.bits", "5", "6")
+        self.refuse(lambda m: m["quantization"].update(palette="zzz"), "quantization.palette", "zzz")
         self.refuse(lambda m: m["weights"][0].update(offset=65), "65")
         self.refuse(lambda m: m["weights"][0].update(name="nobody"), "nobody")
         self.refuse(lambda m: m["weights"].append(m["weights"][0]), "once")

@@ -1,5 +1,6 @@
 """`encode`, `tokenize`, `trace`, `synth`, and models that are not right."""
 import json
+import os
 import shutil
 import struct
 import unittest
@@ -66,6 +67,17 @@ class Trace(CommandTest):
         for name in ("embeddings", "final_norm", "head.memory", "head.evidence", "head.fields",
                      "head.logits", "head.probabilities"):
             self.assertEqual(header[name]["dtype"], "F32")
+
+    def test_puts_no_file_in_the_place_of_a_device_or_a_link(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.fail_with(2, "trace", "-m", MICRO, "--state", "x", "--noul", "q=?", "-o", pipe,
+                       contains=["not a regular file"])
+        self.assertTrue(pipe.is_fifo())
+        link, target = self.folder / "link", self.folder / "target"
+        link.symlink_to(target)
+        self.succeed("trace", "-m", MICRO, "--state", "x", "--noul", "q=?", "-o", link)
+        self.assertTrue(link.is_symlink() and target.is_file())
 
     def test_only_selects_by_prefix(self):
         out = self.folder / "t.safetensors"
