@@ -30,12 +30,20 @@ void flush_directory(const std::filesystem::path& directory) {
 std::filesystem::path target_of(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
+  if (error && status.type() == std::filesystem::file_type::none) {
+    throw_error(ErrorCode::kInvalidArgument, path.string(), "{}, expected a file or none",
+                error.message());
+  }
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     throw Error(ErrorCode::kInvalidArgument, path.string(),
                 "is not a regular file, expected one or none");
   }
-  if (!std::filesystem::is_symlink(std::filesystem::symlink_status(path, error))) return path;
-  return std::filesystem::weakly_canonical(path);
+  // Also where it leads to no file yet. status() has followed it, so it ends.
+  std::filesystem::path target = path;
+  while (std::filesystem::is_symlink(std::filesystem::symlink_status(target, error))) {
+    target = target.parent_path() / std::filesystem::read_symlink(target);
+  }
+  return target;
 }
 
 }  // namespace

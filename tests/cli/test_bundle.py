@@ -127,7 +127,9 @@ class Convert(BundleTest):
         out = self.folder / "out"
         command = [CLEFKIT, "convert", str(TIED), "-o", str(out), "--min-weights", "1024"]
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        time.sleep(0.05)
+        partial = pathlib.Path(f"{out}.partial")
+        while process.poll() is None and not partial.exists() and not out.exists():
+            time.sleep(0.002)
         process.send_signal(signal.SIGINT)
         self.assertIn(process.wait(), (0, 130))
         if not out.exists():
