@@ -70,7 +70,7 @@ struct ConvertCommand {
 void add_convert_command(CommandLine& line) {
   auto command = std::make_shared<ConvertCommand>();
   CLI::App& app = *line.app.add_subcommand(
-      "convert", "Turn a checkpoint into a bundle with 6-bit weights, a third of the size");
+      "convert", "Turn a checkpoint into a bundle with 6-bit weights, about half the size");
   app.add_option("checkpoint", command->checkpoint, "The checkpoint's directory")->required();
   app.add_option("-o,--output", command->output, "The bundle's directory, which must not exist")
       ->required();

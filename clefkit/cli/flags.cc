@@ -178,7 +178,9 @@ void RequestFlags::add_to(CLI::App& app) {
   auto* const video =
       app.add_option("--video", videos, "A clip the questions are about; repeatable");
   for (auto* option : {image, video}) option->allow_extra_args(false);
-  for (auto* option : {noul_, choice_, score_, image, video}) request->excludes(option);
+  for (auto* option : {app.get_option("--questions"), noul_, choice_, score_, image, video}) {
+    request->excludes(option);
+  }
 }
 
 Json RequestFlags::state_value() const {

@@ -20,7 +20,11 @@ namespace {
 Request request_of(std::size_t tokens, std::size_t repeat) {
   Request request = request_from_json(
       Json::object(
-          {{"state", ""}, {"questions", Json::object({{"q", Json::object({{"type", "noul"}})}})}}),
+          {{"state", ""},
+           {"questions",
+            Json::object({{"q", Json::object({{"type", "choice"},
+                                              {"criteria", Json::object({{"a", Json()},
+                                                                         {"b", Json()}})}})}})}}),
       "bench");
   // A different start each time, so that no state is a prefix of an earlier one.
   std::string state = fmt::format("{} ", repeat);

@@ -21,13 +21,13 @@ struct ProcessMemory {
 ProcessMemory process_memory();
 
 struct BenchOptions {
-  std::vector<std::size_t> token_counts{128, 512, 2048};
+  std::vector<std::size_t> token_counts{512, 2048};
   std::size_t repeats = 3;
   const CancelToken* cancel = nullptr;
   std::function<void(std::size_t done, std::size_t total)> progress;
 };
 
-// Answers records of exactly these lengths (one yes/no question) and tells how fast: per length
+// Answers records of exactly these lengths (one choice of two) and tells how fast: per length
 // the median over the repeats of tokens a second and of each part's time. The cache is off. With
 // vision, also the vision encoder over one picture of 512×512 (1,024 patches), beside the fastest of
 // its linear layers alone.
