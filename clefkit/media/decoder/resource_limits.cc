@@ -23,9 +23,9 @@ void limit(Resource resource, const char* name, std::uint64_t soft, std::uint64_
 void limit_resources(std::uint64_t memory_bytes, std::uint64_t cpu_seconds) {
   limit(RLIMIT_CORE, "CORE", 0, 0);
   limit(RLIMIT_FSIZE, "FSIZE", 0, 0);
-  limit(RLIMIT_NOFILE, "NOFILE", 0, 0);
   limit(RLIMIT_CPU, "CPU", cpu_seconds, cpu_seconds + 1);
-#ifndef CLEFKIT_SANITIZED  // A sanitizer's shadow memory is terabytes of address space.
+#ifndef CLEFKIT_SANITIZED  // A sanitizer takes terabytes of address space, and opens /proc.
+  limit(RLIMIT_NOFILE, "NOFILE", 0, 0);
   limit(RLIMIT_AS, "AS", memory_bytes, memory_bytes);
 #else
   (void)memory_bytes;
