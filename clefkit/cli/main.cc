@@ -70,6 +70,12 @@ int run(int argc, char** argv) {
   bool as_json = false;
   for (int i = 1; i < argc; ++i) as_json = as_json || std::strcmp(argv[i], "--json") == 0;
   try {
+    // Of a misspelt command CLI11 only says that one is required.
+    const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
+      throw_error(ErrorCode::kInvalidArgument, "", "no command \"{}\", expected one of --help",
+                  argv[1]);
+    }
     app.parse(argc, argv);
     return line.run();
   } catch (const CLI::ParseError& error) {

@@ -18,6 +18,11 @@ def read_safetensors(path):
     return header, data[8 + size:]
 
 
+class Commands(CommandTest):
+    def test_names_a_command_that_does_not_exist(self):
+        self.fail_with(2, "aks", "--state", "x", contains=['no command "aks"'])
+
+
 class Encode(CommandTest):
     def test_equals_the_golden_record(self):
         got = self.succeed_json("encode", "-m", MICRO, "--json", "--request",
