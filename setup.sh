@@ -11,7 +11,7 @@ cd "$(dirname "$0")"
 DEBIAN_PACKAGES=(
   g++ cmake ninja-build pkg-config python3 python3-venv xz-utils
   libfmt-dev libssl-dev libtbb-dev libhwy-dev libcli11-dev libutf8proc-dev libpcre2-dev
-  libjpeg62-turbo-dev libpng-dev libwebp-dev libgif-dev libseccomp-dev   # pictures
+  libjpeg-dev libpng-dev libwebp-dev libgif-dev libseccomp-dev   # pictures
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev            # clips
   libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev   # tests and benchmarks
   clang libclang-rt-14-dev                                     # fuzz targets
