@@ -75,15 +75,7 @@ void check_shape(const std::string& name, std::span<const std::size_t> found,
               shape_text(index), value);
 }
 
-// `first` is the number of elements before `values`.
-void check_finite(const std::string& name, std::span<const std::size_t> shape, std::size_t first,
-                  std::span<const float> values) {
-  const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
-  if (bad == values.end()) return;
-  throw_not_finite(name, shape, first + static_cast<std::size_t>(bad - values.begin()), *bad);
-}
-
-void check_finite(const std::string& name, const Weight& weight) {
+void check_weight(const std::string& name, const Weight& weight) {
   std::visit(Overloaded{[&](const TensorView& tensor) {
                           std::vector<float> block(4096);
                           const std::size_t count = tensor.element_count();
@@ -106,6 +98,13 @@ void check_finite(const std::string& name, const Weight& weight) {
 }
 
 }  // namespace
+
+void check_finite(const std::string& name, std::span<const std::size_t> shape, std::size_t first,
+                  std::span<const float> values) {
+  const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  if (bad == values.end()) return;
+  throw_not_finite(name, shape, first + static_cast<std::size_t>(bad - values.begin()), *bad);
+}
 
 WeightMatrix weight_matrix(const Model& model, const std::string& name, std::size_t rows,
                            std::size_t columns) {
@@ -197,7 +196,7 @@ void check_weights_are_finite(const Model& model,
     if (selected(name)) names.push_back(name);
   }
   std::ranges::sort(names);
-  for (const std::string& name : names) check_finite(name, model.weight(name));
+  for (const std::string& name : names) check_weight(name, model.weight(name));
 }
 
 void check_results(const Model& model, MatrixView<const float> rows, std::string_view weight_prefix,

@@ -51,6 +51,10 @@ std::size_t columns_of(const WeightMatrix& matrix);
 void check_weights_are_finite(const Model& model,
                               const std::function<bool(std::string_view name)>& selected);
 
+// The same for `values`, which stand behind `first` others in a tensor of that shape.
+void check_finite(const std::string& name, std::span<const std::size_t> shape, std::size_t first,
+                  std::span<const float> values);
+
 // Throws Error(kCorruptData) when a computed row holds a NaN or an infinity: it names the weight to
 // blame among those whose names start with `weight_prefix`, else `place`.
 void check_results(const Model& model, MatrixView<const float> rows, std::string_view weight_prefix,

@@ -1,6 +1,7 @@
 #include "clefkit/engine/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <chrono>
 #include <cmath>
@@ -151,9 +152,8 @@ void Engine::embed(const Record& record, std::span<const Features> features, con
     const std::span<float> row = hidden.row(i);
     copy_weight_row(embeddings_, id, row);
     if (!has_non_finite(row)) continue;
-    const auto bad = std::ranges::find_if(row, [](float value) { return !std::isfinite(value); });
-    throw_error(ErrorCode::kCorruptData, kEmbeddingsName,
-                "element [{}, {}] is {}, expected finite numbers", id, bad - row.begin(), *bad);
+    const std::array shape{model_.config.text.vocab_size, row.size()};
+    check_finite(kEmbeddingsName, shape, id * row.size(), row);
   }
   // Features take the places of the pad tokens, in order. After a known prefix there are none.
   if (features.empty()) return;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/error_of.h"
 #include "clefkit/engine/golden_case.h"
 #include "clefkit/model/checkpoint.h"
 
@@ -45,17 +46,6 @@ double largest_difference(const Response& a, const Response& b) {
   double largest = 0;
   for (std::size_t i = 0; i < x.size(); ++i) largest = std::max(largest, std::abs(x[i] - y[i]));
   return largest;
-}
-
-// What asking throws.
-template <typename Asking>
-Error error_of(const Asking& asking) {
-  try {
-    asking();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorCode::kInternal, "", "no error");
 }
 
 Record record_of(std::size_t tokens, TokenSpan state) {

@@ -7,21 +7,6 @@
 #include "clefkit/kernels/elementwise.h"
 
 namespace clefkit {
-namespace {
-
-constexpr float kLayerNormEps = 1e-5f;
-
-}  // namespace
-
-HeadLayerNorm::HeadLayerNorm(const Model& model, const std::string& name, std::size_t width)
-    : weight_(float_vector(model, name + ".weight", width)),
-      bias_(float_vector(model, name + ".bias", width)) {}
-
-void HeadLayerNorm::apply(const ComputeContext& context, MatrixView<const float> x,
-                          MatrixView<float> out) const {
-  layer_norm(context, x, weight_, bias_, kLayerNormEps, out);
-}
-
 FloatMatrix HeadLayerNorm::operator()(const ComputeContext& context, const FloatMatrix& x) const {
   FloatMatrix out(x.rows(), x.columns());
   apply(context, x.view(), out.view());

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "clefkit/backend/layer_norm.h"
 #include "clefkit/base/executor.h"
 #include "clefkit/base/matrix_view.h"
 #include "clefkit/engine/float_matrix.h"
@@ -16,16 +17,13 @@ namespace clefkit {
 // The parts that the decision head is made of (model.md 7), as PyTorch's modules of these names
 // store them. Weights stay as they are in the mapped model, which must outlive them.
 
-// torch.nn.LayerNorm with eps 1e-5.
-class HeadLayerNorm {
+// A LayerNorm with eps 1e-5.
+class HeadLayerNorm : public LayerNorm {
  public:
-  HeadLayerNorm(const Model& model, const std::string& name, std::size_t width);
-  // `out` may be `x`.
-  void apply(const ComputeContext& context, MatrixView<const float> x, MatrixView<float> out) const;
+  HeadLayerNorm(const Model& model, const std::string& name, std::size_t width)
+      : LayerNorm(model, name, width, 1e-5f) {}
+  // A fresh matrix.
   FloatMatrix operator()(const ComputeContext& context, const FloatMatrix& x) const;
-
- private:
-  std::vector<float> weight_, bias_;
 };
 
 // torch.nn.MultiheadAttention without masks.

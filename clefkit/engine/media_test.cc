@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/error_of.h"
 #include "clefkit/base/file_io.h"
 #include "clefkit/engine/engine.h"
 #include "clefkit/engine/golden_case.h"
@@ -35,16 +36,6 @@ Request request_with(const std::vector<std::string>& images,
   for (const std::string& name : images) request.images.push_back("file:" + name);
   for (const std::string& name : videos) request.videos.push_back("file:" + name);
   return request;
-}
-
-template <typename Function>
-Error error_of(Function&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error;
-  }
-  return {ErrorCode::kInternal, "", "no error"};
 }
 
 TEST(Media, TheSamePictureTwiceIsComputedOnceAndReadTwice) {

@@ -19,15 +19,12 @@ class PatchList {
   PatchList(std::span<const PreparedMedia* const> media, std::size_t patch_values)
       : media_(media), patch_values_(patch_values) {
     for (const PreparedMedia* one : media) {
-      first_.push_back(patches_);
       const MediaItem& item = one->item;
       segments_.insert(segments_.end(), item.grid_t, VisionSegment{item.grid_h, item.grid_w});
-      patches_ += item.grid_t * item.grid_h * item.grid_w;
+      first_.push_back(first_.back() + item.grid_t * item.grid_h * item.grid_w);
     }
-    first_.push_back(patches_);
   }
 
-  std::size_t patches() const { return patches_; }
   std::span<const VisionSegment> segments() const { return segments_; }
 
   // Calls visit(item, row within the item, row within the range, rows) for every item that has
@@ -65,9 +62,8 @@ class PatchList {
  private:
   std::span<const PreparedMedia* const> media_;
   std::size_t patch_values_;
-  std::vector<std::size_t> first_;  // Of each item, and the end.
+  std::vector<std::size_t> first_{0};  // Of each item, and the end.
   std::vector<VisionSegment> segments_;
-  std::size_t patches_ = 0;
   FloatMatrix gathered_;
 };
 

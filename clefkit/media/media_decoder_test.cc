@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/error_of.h"
 #include "clefkit/base/file_io.h"
 #include "clefkit/base/json.h"
 #include "clefkit/base/sha256.h"
@@ -52,16 +53,6 @@ Json expected_of(const char* kind) {
 
 std::size_t size_of(const Json& facts, const char* key) {
   return facts.find(key)->as_uint64().value();
-}
-
-template <typename Function>
-Error error_of(Function&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error;
-  }
-  return {ErrorCode::kInternal, "", "no error"};
 }
 
 Error image_error(const FileBytes& bytes, const MediaLimits& limits = {}) {

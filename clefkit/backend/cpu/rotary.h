@@ -9,6 +9,12 @@
 
 namespace clefkit::cpu {
 
+// theta^(−2i / dim) for i < dim / 2, rounded as the reference rounds them.
+std::vector<float> rotary_frequencies(double theta, std::size_t dim);
+
+// Cosine and sine of an angle that is a float32, each rounded once.
+void set_rotary_angle(float angle, float& cosine, float& sine);
+
 // Angles of interleaved multimodal rotary embedding (model.md 2.3), the same for every full
 // attention layer.
 class RotaryAngles {

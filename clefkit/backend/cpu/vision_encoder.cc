@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "clefkit/backend/cpu/rotary.h"
 #include "clefkit/backend/weights.h"
 #include "clefkit/kernels/elementwise.h"
 
@@ -22,18 +23,10 @@ std::string block_prefix(std::size_t index) { return fmt::format("{}blocks.{}.",
 
 }  // namespace
 
-VisionNorm::VisionNorm(const Model& model, const std::string& name, std::size_t width)
-    : weight_(float_vector(model, name + ".weight", width)),
-      bias_(float_vector(model, name + ".bias", width)) {}
-
-void VisionNorm::apply(const ComputeContext& context, MatrixView<const float> x,
-                       MatrixView<float> out) const {
-  layer_norm(context, x, weight_, bias_, kLayerNormEps, out);
-}
-
 VisionEncoder::VisionEncoder(const Model& model)
     : model_(model),
-      merger_norm_(model, std::string(kPrefix) + "merger.norm", model.config.vision.hidden_size) {
+      merger_norm_(model, std::string(kPrefix) + "merger.norm", model.config.vision.hidden_size,
+                   kLayerNormEps) {
   const VisionConfig& config = model.config.vision;
   const std::string prefix = kPrefix;
   const std::size_t width = config.hidden_size, head_dim = width / config.num_heads;
@@ -41,10 +34,7 @@ VisionEncoder::VisionEncoder(const Model& model)
                 .kv_heads = config.num_heads,
                 .head_dim = head_dim,
                 .scale = 1.0f / std::sqrt(static_cast<float>(head_dim))};
-  for (std::size_t i = 0; i < head_dim / 4; ++i) {
-    const auto exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim / 2);
-    frequencies_.push_back(1.0f / static_cast<float>(std::pow(kRopeTheta, double{exponent})));
-  }
+  frequencies_ = rotary_frequencies(kRopeTheta, head_dim / 2);
   while (table_side_ * table_side_ < config.num_position_embeddings) ++table_side_;
   position_table_ =
       weight_matrix(model, prefix + "pos_embed.weight", config.num_position_embeddings, width);
@@ -56,8 +46,8 @@ VisionEncoder::VisionEncoder(const Model& model)
     const auto linear = [&](const char* name, std::size_t out, std::size_t in) {
       return linear_layer_with_bias(model, block + name, out, in);
     };
-    blocks_.push_back({.norm1 = VisionNorm(model, block + "norm1", width),
-                       .norm2 = VisionNorm(model, block + "norm2", width),
+    blocks_.push_back({.norm1 = LayerNorm(model, block + "norm1", width, kLayerNormEps),
+                       .norm2 = LayerNorm(model, block + "norm2", width, kLayerNormEps),
                        .qkv = linear("attn.qkv", 3 * width, width),
                        .proj = linear("attn.proj", width, width),
                        .fc1 = linear("mlp.linear_fc1", config.intermediate_size, width),
@@ -163,9 +153,8 @@ void VisionEncoder::fill_angles(const VisionSegment& segment, MatrixView<float> 
   for (const Place& place : places(segment)) {
     for (std::size_t i = 0; i < 2 * axis; ++i) {
       const std::size_t position = i < axis ? place.row : place.column;
-      const float angle = static_cast<float>(position) * frequencies_[i % axis];
-      cosines.row(index)[i] = static_cast<float>(std::cos(double{angle}));
-      sines.row(index)[i] = static_cast<float>(std::sin(double{angle}));
+      set_rotary_angle(static_cast<float>(position) * frequencies_[i % axis], cosines.row(index)[i],
+                       sines.row(index)[i]);
     }
     ++index;
   }

@@ -5,21 +5,12 @@
 
 #include "clefkit/backend/backend.h"
 #include "clefkit/backend/cpu/workspace.h"
+#include "clefkit/backend/layer_norm.h"
 #include "clefkit/kernels/attention.h"
 #include "clefkit/kernels/linear.h"
 #include "clefkit/model/model.h"
 
 namespace clefkit::cpu {
-
-// torch.nn.LayerNorm with the vision encoder's eps.
-class VisionNorm {
- public:
-  VisionNorm(const Model& model, const std::string& name, std::size_t width);
-  void apply(const ComputeContext& context, MatrixView<const float> x, MatrixView<float> out) const;
-
- private:
-  std::vector<float> weight_, bias_;
-};
 
 // Pixels to features (model.md 4): patch embedding, interpolated positions, blocks, merger, all in
 // float32 over the BF16 weights; the reference's roundings to BF16 in between are left out. The
@@ -34,7 +25,7 @@ class VisionEncoder {
 
  private:
   struct Block {
-    VisionNorm norm1, norm2;
+    LayerNorm norm1, norm2;
     Linear qkv, proj, fc1, fc2;
   };
   // Where a patch is in its picture.
@@ -67,7 +58,7 @@ class VisionEncoder {
   WeightMatrix position_table_;
   Linear patch_embed_;
   std::vector<Block> blocks_;
-  VisionNorm merger_norm_;
+  LayerNorm merger_norm_;
   Linear merger_fc1_, merger_fc2_;
 };
 

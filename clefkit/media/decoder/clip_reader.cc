@@ -34,10 +34,6 @@ std::string error_text(int error) {
   return text;
 }
 
-[[noreturn]] void damaged(const std::string& what) {
-  throw_error(ErrorCode::kInvalidArgument, "", "a damaged clip ({}), expected a whole one", what);
-}
-
 [[noreturn]] void out_of_memory() { throw std::bad_alloc(); }
 
 const char* container_of(Bytes bytes) {
@@ -181,7 +177,7 @@ void ClipReader::open_container() {
   const int result = avformat_open_input(&format, "", container, &options);
   av_dict_free(&options);
   if (result == AVERROR(ENOMEM)) out_of_memory();
-  if (result < 0) damaged(error_text(result));
+  if (result < 0) throw_damaged("clip", error_text(result));
   format_.reset(format);
 }
 
@@ -228,7 +224,7 @@ void ClipReader::open_codec() {
     codec_->err_recognition = AV_EF_CRCCHECK | AV_EF_EXPLODE;
   const int result = avcodec_open2(codec_.get(), decoder, nullptr);
   if (result == AVERROR(ENOMEM)) out_of_memory();
-  if (result < 0) damaged(error_text(result));
+  if (result < 0) throw_damaged("clip", error_text(result));
 }
 
 // Gives the codec the next packet, or at the end of the file the word that there is none.
@@ -238,16 +234,19 @@ bool ClipReader::feed() {
     const int result = av_read_frame(format_.get(), packet_.get());
     if (result == AVERROR(ENOMEM)) out_of_memory();
     if (result == AVERROR_EOF) {
-      if (avcodec_send_packet(codec_.get(), nullptr) < 0) damaged("its end cannot be decoded");
+      if (avcodec_send_packet(codec_.get(), nullptr) < 0)
+        throw_damaged("clip", "its end cannot be decoded");
       return false;
     }
-    if (result < 0) damaged(fmt::format("after {} frames: {}", frames_, error_text(result)));
+    if (result < 0)
+      throw_damaged("clip", fmt::format("after {} frames: {}", frames_, error_text(result)));
     if (packet_->stream_index != stream_) continue;
     if (packet_->flags & AV_PKT_FLAG_CORRUPT)
-      damaged(fmt::format("it ends within frame {}", frames_));
+      throw_damaged("clip", fmt::format("it ends within frame {}", frames_));
     const int sent = avcodec_send_packet(codec_.get(), packet_.get());
     if (sent == AVERROR(ENOMEM)) out_of_memory();
-    if (sent < 0) damaged(fmt::format("after {} frames: {}", frames_, error_text(sent)));
+    if (sent < 0)
+      throw_damaged("clip", fmt::format("after {} frames: {}", frames_, error_text(sent)));
     return true;
   }
 }
@@ -262,7 +261,7 @@ const AVFrame* ClipReader::next() {
     if (result == AVERROR_EOF) return nullptr;
     if (result == AVERROR(ENOMEM)) out_of_memory();
     if (result != AVERROR(EAGAIN))
-      damaged(fmt::format("after {} frames: {}", frames_, error_text(result)));
+      throw_damaged("clip", fmt::format("after {} frames: {}", frames_, error_text(result)));
     feed();
   }
 }
@@ -270,7 +269,7 @@ const AVFrame* ClipReader::next() {
 void ClipReader::account() {
   const AVFrame& frame = *frame_;
   if ((frame.flags & AV_FRAME_FLAG_CORRUPT) || frame.decode_error_flags)
-    damaged(fmt::format("frame {} is not whole", frames_));
+    throw_damaged("clip", fmt::format("frame {} is not whole", frames_));
   check_pixels(frame.width, frame.height, limits_.frame_pixels);
   if (frames_ == 0) {
     first_width_ = frame.width;

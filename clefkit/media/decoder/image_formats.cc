@@ -28,6 +28,11 @@ std::string first_bytes(Bytes bytes, std::size_t size) {
   return fmt::format("{:02x}", fmt::join(bytes.first(std::min(size, bytes.size())), " "));
 }
 
+void throw_damaged(std::string_view format, std::string_view reason) {
+  throw_error(ErrorCode::kInvalidArgument, "", "a damaged {} ({}), expected a whole one", format,
+              reason);
+}
+
 Image make_image(std::uint64_t height, std::uint64_t width, std::uint64_t max_pixels,
                  const char* format) {
   if (height == 0 || width == 0)

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "clefkit/base/bytes.h"
 #include "clefkit/media/decoder/orientation.h"
@@ -29,6 +30,9 @@ Image decode_image_file(Bytes bytes, std::uint64_t max_pixels, bool apply_exif);
 // For the formats: [height, width, 3] bytes, or the error that there are too many.
 Image make_image(std::uint64_t height, std::uint64_t width, std::uint64_t max_pixels,
                  const char* format);
+
+// For a file of that format which is not whole.
+[[noreturn]] void throw_damaged(std::string_view format, std::string_view reason);
 
 // The first `size` bytes as hexadecimal digits, for messages about files that are something else.
 std::string first_bytes(Bytes bytes, std::size_t size);

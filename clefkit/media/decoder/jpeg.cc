@@ -140,11 +140,7 @@ class JpegReader {
 
 DecodedImage decode_jpeg(Bytes bytes, std::uint64_t max_pixels) {
   JpegReader reader(bytes);
-  const auto fail = [&] {
-    throw_error(ErrorCode::kInvalidArgument, "", "a damaged JPEG ({}), expected a whole one",
-                reader.message());
-  };
-  if (!reader.read_header()) fail();
+  if (!reader.read_header()) throw_damaged("JPEG", reader.message());
   const jpeg_decompress_struct& info = reader.info();
   if (info.data_precision != 8 ||
       (info.num_components != 1 && info.num_components != 3 && info.num_components != 4))
@@ -154,7 +150,8 @@ DecodedImage decode_jpeg(Bytes bytes, std::uint64_t max_pixels) {
   DecodedImage decoded{make_image(info.image_height, info.image_width, max_pixels, "JPEG"),
                        orientation_of(info)};
   std::vector<std::uint8_t> cmyk_row(info.num_components == 4 ? decoded.image.width * 4 : 0);
-  if (!reader.read_pixels(decoded.image.rgb.data(), cmyk_row.data())) fail();
+  if (!reader.read_pixels(decoded.image.rgb.data(), cmyk_row.data()))
+    throw_damaged("JPEG", reader.message());
   return decoded;
 }
 

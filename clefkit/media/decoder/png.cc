@@ -120,21 +120,17 @@ class PngReader {
 
 DecodedImage decode_png(Bytes bytes, std::uint64_t max_pixels) {
   PngReader reader(bytes);
-  const auto fail = [&] {
-    throw_error(ErrorCode::kInvalidArgument, "", "a damaged PNG ({}), expected a whole one",
-                reader.message());
-  };
-  if (!reader.read_header()) fail();
+  if (!reader.read_header()) throw_damaged("PNG", reader.message());
   DecodedImage decoded{make_image(reader.height(), reader.width(), max_pixels, "PNG"),
                        orientation_of(bytes)};
-  if (!reader.set_transforms()) fail();
+  if (!reader.set_transforms()) throw_damaged("PNG", reader.message());
   Image& image = decoded.image;
   if (reader.row_bytes() != image.width * 3)
     throw_error(ErrorCode::kInternal, "", "a PNG row of {} bytes, expected {}", reader.row_bytes(),
                 image.width * 3);
   std::vector<png_bytep> rows(image.height);
   for (std::size_t y = 0; y < image.height; ++y) rows[y] = image.rgb.data() + y * image.width * 3;
-  if (!reader.read_pixels(rows.data())) fail();
+  if (!reader.read_pixels(rows.data())) throw_damaged("PNG", reader.message());
   return decoded;
 }
 

@@ -9,13 +9,9 @@
 namespace clefkit::decoder {
 namespace {
 
-[[noreturn]] void damaged(const char* what) {
-  throw_error(ErrorCode::kInvalidArgument, "", "a damaged WebP ({}), expected a whole one", what);
-}
-
 struct FirstFrame {
   explicit FirstFrame(const WebPDemuxer* demuxer) {
-    if (!WebPDemuxGetFrame(demuxer, 1, &frame)) damaged("no picture in it");
+    if (!WebPDemuxGetFrame(demuxer, 1, &frame)) throw_damaged("WebP", "no picture in it");
   }
   ~FirstFrame() { WebPDemuxReleaseIterator(&frame); }
   FirstFrame(const FirstFrame&) = delete;
@@ -38,7 +34,7 @@ DecodedImage decode_webp(Bytes bytes, std::uint64_t max_pixels) {
   const WebPData data{bytes.data(), bytes.size()};
   const std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)> demuxer(WebPDemux(&data),
                                                                          WebPDemuxDelete);
-  if (!demuxer) damaged("its parts do not fit together");
+  if (!demuxer) throw_damaged("WebP", "its parts do not fit together");
   DecodedImage decoded{
       make_image(WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_HEIGHT),
                  WebPDemuxGetI(demuxer.get(), WEBP_FF_CANVAS_WIDTH), max_pixels, "WebP"),
@@ -56,11 +52,11 @@ DecodedImage decode_webp(Bytes bytes, std::uint64_t max_pixels) {
       frame.height <= 0 || x + width > image.width || y + height > image.height ||
       !WebPGetInfo(frame.fragment.bytes, frame.fragment.size, &stored_width, &stored_height) ||
       stored_width != frame.width || stored_height != frame.height)
-    damaged("a frame that does not fit");
+    throw_damaged("WebP", "a frame that does not fit");
   const std::size_t stride = image.width * 3, offset = y * stride + x * 3;
   if (!WebPDecodeRGBInto(frame.fragment.bytes, frame.fragment.size, image.rgb.data() + offset,
                          image.rgb.size() - offset, static_cast<int>(stride)))
-    damaged("its pixels cannot be decoded");
+    throw_damaged("WebP", "its pixels cannot be decoded");
   return decoded;
 }
 
