@@ -6,6 +6,8 @@ std::string_view to_string(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalidArgument:
       return "invalid_argument";
+    case ErrorCode::kTooLarge:
+      return "too_large";
     case ErrorCode::kNotFound:
       return "not_found";
     case ErrorCode::kCorruptData:

@@ -13,6 +13,7 @@ namespace clefkit {
 // and the server into HTTP statuses, in one place each.
 enum class ErrorCode {
   kInvalidArgument,  // The request or a flag is wrong.
+  kTooLarge,         // The request is well formed, but longer than the model or its limits allow.
   kNotFound,         // A file or a name that the model should have is absent.
   kCorruptData,      // A model file does not hold what its format or the architecture says.
   kUnsupported,      // Understood, but not available in this build or on this machine.

@@ -1,11 +1,13 @@
 #include "clefkit/base/json.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <functional>
+#include <cstring>
+#include <random>
 
 #include "clefkit/base/utf8.h"
 
@@ -53,8 +55,32 @@ class KeyTable {
     std::uint32_t place = kFree;
   };
 
+  // Keyed anew in every process: whoever writes the text must not be able to choose keys that
+  // collide.
   static std::uint32_t hash_of(std::string_view key) {
-    return static_cast<std::uint32_t>(std::hash<std::string_view>()(key));
+    static const std::array<std::uint64_t, 2> secret = random_secret();
+    std::uint64_t hash = fold(key.size() ^ secret[0], secret[1]);
+    while (!key.empty()) {
+      std::uint64_t word = 0;
+      const std::size_t size = std::min(key.size(), sizeof word);
+      std::memcpy(&word, key.data(), size);
+      hash = fold(hash ^ word, secret[1]);
+      key.remove_prefix(size);
+    }
+    return static_cast<std::uint32_t>(hash ^ hash >> 32);
+  }
+
+  static std::array<std::uint64_t, 2> random_secret() {
+    std::random_device random;
+    const auto word = [&] { return std::uint64_t{random()} << 32 | random(); };
+    return {word(), word() | 1};
+  }
+
+  // Both halves of the product.
+  static std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(a) * b;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
   }
 
   Slot& slot_of(const Json::Object& members, std::string_view key, std::uint32_t hash) {
@@ -124,6 +150,7 @@ class Parser {
 
   // Reads a scalar, or opens a container.
   void read_value() {
+    count_value();
     skip_space();
     switch (peek()) {
       case '{':
@@ -200,6 +227,12 @@ class Parser {
     Json finished = std::move(open_.back().value);
     open_.pop_back();
     add(std::move(finished));
+  }
+
+  void count_value() {
+    if (++values_ > limits_.values) {
+      throw_error(limits_.error, where_, "JSON of more than {} values", limits_.values);
+    }
   }
 
   void add(Json value) {
@@ -333,6 +366,7 @@ class Parser {
   const std::string& where_;
   const JsonLimits& limits_;
   std::size_t at_ = 0;
+  std::size_t values_ = 0;
   std::vector<Level> open_;
   std::vector<std::string_view> path_;
   Json root_;

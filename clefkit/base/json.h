@@ -89,6 +89,8 @@ enum class DuplicateKeys { kReject, kLastWins };
 struct JsonLimits {
   std::size_t bytes = std::size_t{64} << 20;
   std::size_t depth = 64;
+  // Scalars and containers together: each takes some forty bytes, however few its text has.
+  std::size_t values = 16'000'000;
   DuplicateKeys duplicates = DuplicateKeys::kReject;
   // Takes the member names that lead to a container ("[]" for each array on the way). Where it says
   // true, the last value wins in there and all the way down, whatever `duplicates` says.

@@ -105,6 +105,20 @@ TEST(PythonRepr, MatchesPython) {
   EXPECT_EQ(python_repr(9007199254740993.0), "9007199254740992.0");
 }
 
+TEST(Json, LimitsTheNumberOfValues) {
+  const auto accepts = [](const char* text) {
+    try {
+      parse_json(text, "t", {.values = 4});
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  EXPECT_TRUE(accepts(R"({"a":[1,2]})"));
+  EXPECT_FALSE(accepts(R"({"a":[1,2,3]})"));
+  EXPECT_FALSE(accepts("[[],[],[],[]]"));
+}
+
 TEST(Json, PrettyPrintsWithTwoSpaces) {
   EXPECT_EQ(to_pretty_string(parse(R"({"a":[1,{}],"b":[]})")),
             "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": []\n}");

@@ -1,5 +1,6 @@
 #include "clefkit/base/sha256.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -49,6 +50,10 @@ std::string sha256_hex(Bytes bytes) {
   Sha256 digest;
   digest.update(bytes);
   return digest.finish();
+}
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string sha256_of_file(const std::filesystem::path& path,

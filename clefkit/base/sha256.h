@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "clefkit/base/bytes.h"
 
@@ -28,6 +29,9 @@ class Sha256 {
 };
 
 std::string sha256_hex(Bytes bytes);
+
+// Whether two digests are the same, in a time that does not tell where they differ.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
 
 // Of a file of any size, in little memory; `progress` is given the bytes of each step and may throw
 // to stop. Throws Error(kNotFound, kUnavailable).

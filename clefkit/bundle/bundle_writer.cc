@@ -82,9 +82,10 @@ BundleWriter::BundleWriter(fs::path out, const std::string& fingerprint)
                 journal_path_.string());
   }
   // The journal first: a kill in between leaves a journal without files, which can be gone on with.
-  const fs::path parent = out_.parent_path();
-  if (!parent.empty()) fs::create_directories(parent, error);
-  if (error) fail(parent, "create the directory", error.value());
+  if (const fs::path parent = out_.parent_path(); !parent.empty()) {
+    fs::create_directories(parent, error);
+    if (error) fail(parent, "create the directory", error.value());
+  }
   journal_ = ::open(journal_path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (journal_ < 0) fail(journal_path_, "create the journal", errno);
   if (::flock(journal_, LOCK_EX | LOCK_NB) != 0) {

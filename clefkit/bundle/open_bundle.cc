@@ -7,6 +7,7 @@
 #include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
 #include "clefkit/bundle/bundle_files.h"
+#include "clefkit/bundle/fast_precision.h"
 #include "clefkit/mil/weight_blob.h"
 #include "clefkit/model/checkpoint.h"
 #include "clefkit/model/tensor_checklist.h"
@@ -153,6 +154,8 @@ Model open_bundle(const fs::path& directory) {
     add_tensors(SafetensorsFile(bundle_path(directory, kVisionFile)), checklist, model);
   checklist.check_complete(directory.string());
   tie_embeddings(model);
+  const std::optional<FastPrecision> fast = read_fast_precision(directory);
+  model.is_fast_accurate = fast && is_accurate_enough(*fast);
   return model;
 }
 

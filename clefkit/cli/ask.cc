@@ -24,7 +24,7 @@ struct AskCommand {
   AskOptions options() const {
     AskOptions options;
     options.limits = limits.limits();
-    options.media = media.options(request.request_path);
+    options.media = media.options_with_files(request.request_path);
     options.answers = answers.options();
     options.cancel = &interrupt_token();
     options.use_cache = !states_path.empty();  // One request has nobody to share with.
@@ -75,7 +75,7 @@ struct AskCommand {
       for (Json::Member& member : body.members()) out.members().push_back(std::move(member));
     } catch (const Error& error) {
       // Only what the line itself caused: a broken model or Ctrl-C ends the run.
-      if (error.code() != ErrorCode::kInvalidArgument) throw;
+      if (exit_code_of(error.code()) != kBadRequest) throw;
       out.set("error", Json::object({{"code", to_string(error.code())},
                                      {"message", error.message()},
                                      {"where", error.where()}}));

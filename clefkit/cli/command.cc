@@ -37,6 +37,7 @@ InterruptScope::~InterruptScope() { interrupt_scopes.fetch_sub(1); }
 ExitCode exit_code_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalidArgument:
+    case ErrorCode::kTooLarge:
       return kBadRequest;
     case ErrorCode::kNotFound:
     case ErrorCode::kCorruptData:

@@ -40,8 +40,8 @@ struct EncodeCommand {
     const Tokenizer tokenizer(files.tokenizer_json, (files.directory / kTokenizerFile).string(),
                               model.pretokenizer_choice());
     const RecordLimits record_limits = limits.limits();
-    const std::vector<PreparedMedia> prepared =
-        prepare_media(files, asked, media.options(request.request_path), record_limits.max_tokens);
+    const std::vector<PreparedMedia> prepared = prepare_media(
+        files, asked, media.options_with_files(request.request_path), record_limits.max_tokens);
     const Record record = encode_record(tokenizer, asked, media_items(prepared), record_limits);
     write_out(as_json ? to_string(record_to_json(record)) + "\n" : view(record, tokenizer));
     return kDone;

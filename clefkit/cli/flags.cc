@@ -52,7 +52,7 @@ void EngineFlags::add_to(CLI::App& app) {
   app.add_option(
          "--precision", precision,
          "exact: float32 arithmetic (a checkpoint's default); high: 16-bit integer kernels "
-         "(a bundle's default); fast: 8-bit ones, coarser: ask `verify` first what they cost")
+         "(a bundle's default); fast: 8-bit ones, coarser: only after `verify --accept-fast`")
       ->check(CLI::IsMember({"exact", "high", "fast"}));
   app.add_option("--chunk", chunk_tokens, "Tokens a prefill step (default: the backend's choice)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
@@ -114,12 +114,17 @@ void MediaFlags::add_to(CLI::App& app) {
       ->check(CLI::IsMember({"torchvision", "pillow"}));
 }
 
-MediaOptions MediaFlags::options(const std::string& request_path) const {
+MediaOptions MediaFlags::options() const {
   MediaOptions options;
   options.profile = profile == "release" ? MediaProfile::kRelease : MediaProfile::kAne;
   options.exif = exif == "ignore" ? ExifOrientation::kIgnore : ExifOrientation::kApply;
   if (resize == "pillow") options.resize = ResizeRecipe::kPillow;
   if (resize == "torchvision") options.resize = ResizeRecipe::kTorchvision;
+  return options;
+}
+
+MediaOptions MediaFlags::options_with_files(const std::string& request_path) const {
+  MediaOptions options = this->options();
   options.allow_files = true;
   if (!request_path.empty() && request_path != "-") {
     options.base_directory = std::filesystem::path(request_path).parent_path();

@@ -53,8 +53,11 @@ struct MediaFlags {
   std::string resize;
 
   void add_to(CLI::App& app);
-  // `request_path` is the file that relative `file:` paths are relative to, or empty.
-  MediaOptions options(const std::string& request_path) const;
+  // How media are prepared; no files are read.
+  MediaOptions options() const;
+  // The same, and `file:` paths are read; relative ones are relative to the file `request_path`,
+  // unless it is empty.
+  MediaOptions options_with_files(const std::string& request_path) const;
 };
 
 // How answers are expressed: --confidence, --round.

@@ -44,7 +44,7 @@ struct TraceCommand {
     Engine engine_instance(open_model(model.directory()), engine.options(model));
     AskOptions options;
     options.limits = limits.limits();
-    options.media = media.options(request.request_path);
+    options.media = media.options_with_files(request.request_path);
     options.cancel = &interrupt_token();
     const Trace trace = engine_instance.trace(asked, options, only);
     if (trace.empty()) {

@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "clefkit/bundle/fast_precision.h"
 #include "clefkit/bundle/open_bundle.h"
 #include "clefkit/bundle/open_model.h"
 #include "clefkit/cli/command.h"
@@ -13,7 +14,6 @@ namespace clefkit::cli {
 namespace {
 
 constexpr std::size_t kShownTensors = 10;
-constexpr double kNarrowMargin = 0.02;
 
 struct VerifyCommand {
   std::string model;
@@ -24,6 +24,7 @@ struct VerifyCommand {
   std::size_t threads = 0;
   std::size_t max_tokens = 16384;
   MediaFlags media;
+  bool accept_fast = false;
   bool as_json = false;
   bool quiet = false;
 
@@ -42,6 +43,12 @@ struct VerifyCommand {
       if (bound && !(*bound >= 0)) {
         throw_error(ErrorCode::kInvalidArgument, name, "{}, expected a number from 0 on", *bound);
       }
+    }
+    if (accept_fast && (!is_bundle(model) || requests_path.empty() || !against.empty() ||
+                        precision != "fast" || against_precision != "high")) {
+      throw Error(ErrorCode::kInvalidArgument, "--accept-fast",
+                  "expected a bundle alone with --precision fast --against-precision high "
+                  "--requests FILE");
     }
     const std::vector<Request> requests = read_requests();
     facts.set("model", model);
@@ -140,11 +147,13 @@ struct VerifyCommand {
     EngineFlags flags;
     flags.threads = threads;
     flags.precision = at;
-    Engine engine(open_model(directory), flags.options({}));
+    EngineOptions engine_options = flags.options({});
+    engine_options.allow_unproven_fast = true;
+    Engine engine(open_model(directory), engine_options);
     Progress progress("answering with " + engine.model().name, "requests", quiet);
     AskOptions options;
     options.limits.max_tokens = max_tokens;
-    options.media = media.options(requests_path);
+    options.media = media.options_with_files(requests_path);
     options.cancel = &interrupt_token();
     return answer_all(engine, requests, options, [&](std::size_t done, std::size_t total) {
       progress.update(static_cast<double>(done), static_cast<double>(total));
@@ -168,14 +177,14 @@ struct VerifyCommand {
                             {"questions", static_cast<std::uint64_t>(drift.questions)},
                             {"agreeing", static_cast<std::uint64_t>(drift.agreeing())},
                             {"changed_beyond_margin",
-                             static_cast<std::uint64_t>(drift.changed_beyond(kNarrowMargin))},
+                             static_cast<std::uint64_t>(drift.changed_beyond(kFastMargin))},
                             {"largest", drift.largest},
                             {"mean", drift.mean},
                             {"changed", std::move(changed)}}));
     text += fmt::format(
         "answers: {} of {} chosen answers agree ({} changed with a margin above {}), probabilities "
         "differ by {:.5f} at most and {:.5f} in the mean\n",
-        drift.agreeing(), drift.questions, drift.changed_beyond(kNarrowMargin), kNarrowMargin,
+        drift.agreeing(), drift.questions, drift.changed_beyond(kFastMargin), kFastMargin,
         drift.largest, drift.mean);
     for (const ChangedAnswer& answer : drift.changed) {
       text +=
@@ -184,6 +193,28 @@ struct VerifyCommand {
     }
     if (max_drift && drift.largest > *max_drift) passed = false;
     if (max_mean_drift && drift.mean > *max_mean_drift) passed = false;
+    if (accept_fast) judge_fast(drift);
+  }
+
+  // A measurement that fails also takes back what an earlier one allowed.
+  void judge_fast(const Drift& drift) {
+    const FastPrecision measured{.questions = drift.questions,
+                                 .mean_drift = drift.mean,
+                                 .largest_drift = drift.largest,
+                                 .changed_beyond_margin = drift.changed_beyond(kFastMargin)};
+    const bool accepted = is_accurate_enough(measured);
+    if (accepted) {
+      write_fast_precision(model, measured);
+    } else {
+      remove_fast_precision(model);
+      passed = false;
+    }
+    facts.set("fast_accepted", accepted);
+    text += fmt::format(
+        "fast: {} for this bundle (wanted: {} questions or more, a mean of at most {}, no answer "
+        "changed with a margin above {})\n",
+        accepted ? "offered from now on" : "not offered", kFastMinQuestions, kFastMaxMeanDrift,
+        kFastMargin);
   }
 };
 
@@ -209,6 +240,11 @@ void add_verify_command(CommandLine& line) {
                  "Fail (exit code 1) when a probability differs by more");
   app.add_option("--max-mean-drift", command->max_mean_drift,
                  "Fail when they differ by more in the mean");
+  app.add_flag(
+      "--accept-fast", command->accept_fast,
+      "Offer --precision fast for this bundle if the comparison of fast with high allows "
+      "it: a mean of at most 0.003 on 20 questions or more, and no answer changed that had "
+      "a margin above 0.02. Exit code 1, and fast is not offered, if it does not");
   app.add_option("--max-tokens", command->max_tokens, "Longest record")->capture_default_str();
   app.add_option("--threads", command->threads, "Number of threads (default: all processors)")
       ->check(CLI::Range(1, 1024));
@@ -218,7 +254,8 @@ void add_verify_command(CommandLine& line) {
       "Examples:\n"
       "  clefkit verify BUNDLE\n"
       "  clefkit verify BUNDLE --against CHECKPOINT --requests set.jsonl --max-drift 0.065\n"
-      "  clefkit verify BUNDLE --precision fast --against-precision high --requests set.jsonl");
+      "  clefkit verify BUNDLE --precision fast --against-precision high --requests set.jsonl "
+      "--accept-fast");
   app.callback([command, &line] { line.run = [command] { return command->run(); }; });
 }
 

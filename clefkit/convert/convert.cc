@@ -225,6 +225,11 @@ class Converter {
     for (Bytes rest = tensor.bytes; !rest.empty();) {
       if (context_.cancel != nullptr) context_.cancel->throw_if_cancelled();
       const Bytes step = rest.first(std::min(kStep, rest.size()));
+      if (const auto index = find_non_finite(tensor.dtype, step)) {
+        throw_error(ErrorCode::kCorruptData, tensor.name,
+                    "element {} is infinite or not a number, expected finite weights",
+                    (tensor.bytes.size() - rest.size()) / size_bytes(tensor.dtype) + *index);
+      }
       sink({step.begin(), step.end()});
       release_pages(step);
       rest = rest.subspan(step.size());

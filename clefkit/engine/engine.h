@@ -26,6 +26,8 @@ namespace clefkit {
 struct EngineOptions {
   std::size_t threads = 0;               // 0: as many as this process may use.
   std::optional<Precision> precision{};  // Default: kExact for dense weights, else kHigh.
+  // kFast also for a bundle that it has not been shown to be accurate enough for: to measure it.
+  bool allow_unproven_fast = false;
   std::string backend = "auto";
   Pretokenizer pretokenizer = Pretokenizer::kFile;
   std::size_t chunk_tokens = 0;  // Tokens of one prefill call; 0: what the backend likes best.
@@ -64,15 +66,33 @@ struct Response {
 // The body of a System One response (cli.md, `ask --json`).
 Json response_to_json(const Response& response);
 
-// A model that is ready to answer. One call at a time.
+// A request as far as any thread can bring it: media decoded, text tokenized.
+struct PreparedRequest {
+  std::vector<PreparedMedia> media;
+  Record record;
+  std::string media_digest;  // Of all media; empty without any.
+  double seconds = 0;        // That preparing took.
+};
+
+class EngineRun;
+
+// A model that is ready to answer. prepare() may be called from any thread at any time; of
+// everything else, runs included, one call at a time.
 class Engine {
  public:
-  // Throws Error as Tokenizer and make_backend do.
+  // Throws Error as Tokenizer and make_backend do, and kUnsupported for kFast where it is not
+  // offered.
   explicit Engine(Model model, const EngineOptions& options = {});
 
   // Throws Error: kInvalidArgument when the request does not fit the limits, kUnsupported when it
   // asks for what is not available, kCancelled, kCorruptData when results are not finite numbers.
   Response ask(const Request& request, const AskOptions& options = {});
+
+  // The same in two parts, for callers who have several requests under way: what a request needs
+  // before it computes, and a run that computes it step by step. What `options` points to must
+  // outlive the run.
+  PreparedRequest prepare(const Request& request, const AskOptions& options = {}) const;
+  EngineRun start(PreparedRequest prepared, const AskOptions& options = {});
 
   // Runs a request and returns its intermediate results whose names start with `name_prefix`.
   Trace trace(const Request& request, const AskOptions& options = {},
@@ -83,37 +103,11 @@ class Engine {
   const Backend& backend() const { return *backend_; }
   Precision precision() const { return precision_; }
   std::size_t thread_count() const { return executor_.thread_count(); }
+  const ResultCache& cache() const { return cache_; }
 
  private:
-  struct Run {
-    Decision decision;
-    std::size_t reused_tokens = 0;
-    double prefill_seconds = 0, head_seconds = 0;
-  };
-
-  // Vision features of a picture or clip, [tokens, hidden_size]; shared with the cache.
-  using Features = std::shared_ptr<const FloatMatrix>;
-
-  // A request that is ready to run.
-  struct Input {
-    std::vector<PreparedMedia> media;
-    Record record;
-    std::string media_digest;  // Of all media; empty without any.
-  };
-
-  Input encode(const Request& request, const AskOptions& options) const;
-  // Gives up the input's media once their features are known.
-  Run run(Input& input, const AskOptions& options, TraceRecorder* trace);
-  // Of all media, computed or known.
-  std::vector<Features> encode_media(const ComputeContext& context, const Input& input,
-                                     bool use_cache, TraceRecorder* trace);
-  // Starts a sequence where the cache has the record's prefix, else empty.
-  std::unique_ptr<SequenceState> start_sequence(const Input& input, HeadInput& head_input);
-  // Remembers the prefix, of which all tokens were just read.
-  void keep_prefix(const Input& input, const SequenceState& sequence, const HeadInput& head_input);
-  // The input of the text layers for the chunk's tokens.
-  void embed(const Record& record, std::span<const Features> features, const TokenSpan& chunk,
-             MatrixView<float> hidden) const;
+  friend class EngineRun;
+  static constexpr char kEmbeddingsName[] = "model.language_model.embed_tokens.weight";
 
   Model model_;
   Executor executor_;
@@ -125,6 +119,35 @@ class Engine {
   std::vector<float> final_norm_;  // Multiplier, [hidden_size].
   DecisionHead head_;
   ResultCache cache_;
+};
+
+// A prepared request on its way through an engine, which must outlive it. It holds a sequence's
+// state, so a caller who starts many pays for each.
+class EngineRun {
+ public:
+  EngineRun(Engine& engine, PreparedRequest prepared, const AskOptions& options,
+            TraceRecorder* trace = nullptr);
+  EngineRun(EngineRun&&) noexcept;
+  ~EngineRun();
+
+  bool is_done() const;
+  // How much is left to compute, in tokens of text; an estimate before the first step, which looks
+  // for a known prefix. A picture's patches count too.
+  std::size_t remaining_tokens() const;
+  // Whether it has yet to compute what the cache would then have for this request: the same
+  // beginning, up to the end of the state.
+  bool is_reading_prefix_of(const PreparedRequest& other) const;
+  // Computes the next pictures, the next chunk of tokens, or the head. Throws as Engine::ask does;
+  // the run is then of no further use.
+  void step();
+  // When done: what was asked of it, once.
+  Response response(const Request& request);
+  const Decision& decision() const;
+  const Record& record() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 // The prefill calls for a record, in order. They are cut at the end of the state as well: what

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "clefkit/base/error.h"
@@ -142,8 +144,7 @@ TEST(Engine, ReadsARecordOfExactlyTheLimit) {
   EXPECT_EQ(response.input_tokens, 700u);
   EXPECT_GT(response.dropped_state_tokens, 0u);
   options.limits.overflow = RecordLimits::Overflow::kRefuse;
-  EXPECT_EQ(error_of([&] { engine.ask(ticket(2000), options); }).code(),
-            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error_of([&] { engine.ask(ticket(2000), options); }).code(), ErrorCode::kTooLarge);
 }
 
 TEST(Engine, GivesTheSameBitsForEveryNumberOfThreads) {
@@ -330,6 +331,69 @@ TEST(Engine, DoesNotMindDamageThatIsNotRead) {
                 {.threads = 1});
   Engine whole(micro(), {.threads = 1});
   EXPECT_EQ(all_probabilities(engine.ask(ticket())), all_probabilities(whole.ask(ticket())));
+}
+
+// What a caller with several requests under way does: turns, in an order of its own.
+TEST(EngineRun, GivesTheSameBitsWhenRunsTakeTurns) {
+  const Request requests[] = {ticket(300), ticket(1200), ticket(40)};
+  Engine alone(micro(), {.threads = 1, .cache_bytes = 0});
+  // A cache that keeps one prefix makes runs lose each other's.
+  for (const std::size_t cache_bytes :
+       {std::size_t{0}, std::size_t{1} << 20, std::size_t{1} << 28}) {
+    Engine engine(micro(), {.threads = 2, .cache_bytes = cache_bytes});
+    for (int round = 0; round < 2; ++round) {
+      std::vector<EngineRun> runs;
+      for (const Request& request : requests) runs.push_back(engine.start(engine.prepare(request)));
+      for (bool all_done = false; !all_done;) {
+        all_done = true;
+        for (EngineRun& run : runs) {
+          if (run.is_done()) continue;
+          const std::size_t before = run.remaining_tokens();
+          run.step();
+          EXPECT_LE(run.remaining_tokens(), before);
+          all_done = false;
+        }
+      }
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        EXPECT_EQ(runs[i].remaining_tokens(), 0u);
+        EXPECT_EQ(runs[i].response(requests[i]).probabilities,
+                  alone.ask(requests[i]).probabilities);
+      }
+    }
+  }
+}
+
+TEST(EngineRun, ACancelledRunLeavesOthersAlone) {
+  Engine engine(micro(), {.threads = 1});
+  Engine alone(micro(), {.threads = 1, .cache_bytes = 0});
+  CancelToken cancel;
+  AskOptions options;
+  options.cancel = &cancel;
+  EngineRun cancelled = engine.start(engine.prepare(ticket(1200), options), options);
+  EngineRun other = engine.start(engine.prepare(ticket(1200)));
+  cancelled.step();
+  other.step();
+  cancel.cancel();
+  EXPECT_EQ(error_of([&] { cancelled.step(); }).code(), ErrorCode::kCancelled);
+  while (!other.is_done()) other.step();
+  EXPECT_EQ(other.response(ticket(1200)).probabilities, alone.ask(ticket(1200)).probabilities);
+}
+
+TEST(Engine, PreparesOnSeveralThreadsWhileItComputes) {
+  Engine engine(micro(), {.threads = 1});
+  const Record expected = engine.prepare(ticket(500)).record;
+  std::vector<std::thread> threads;
+  std::atomic<int> equal = 0;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      for (int j = 0; j < 20; ++j) {
+        equal += engine.prepare(ticket(500)).record.input_ids == expected.input_ids ? 1 : 0;
+      }
+    });
+  }
+  engine.ask(ticket(100));
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(equal, 60);
 }
 
 }  // namespace

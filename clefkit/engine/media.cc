@@ -119,7 +119,7 @@ class Preparation {
     const std::size_t area = settings_.factor() * settings_.factor();
     const std::size_t tokens = pairs * (size.height * size.width / area);
     if (tokens > tokens_left_) {
-      throw_error(ErrorCode::kInvalidArgument, "",
+      throw_error(ErrorCode::kTooLarge, "",
                   "{} tokens after {} of the media before it, expected at most {} together", tokens,
                   max_tokens_ - tokens_left_, max_tokens_);
     }

@@ -111,7 +111,7 @@ TEST(Media, LimitsTokensBeforeResizing) {
   options.limits.max_tokens = 300;
   const Error error =
       error_of([&] { engine.ask(request_with(std::vector<std::string>(5, "ramp.png")), options); });
-  EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error.code(), ErrorCode::kTooLarge);
   EXPECT_EQ(error.where(), "images[4]");
 }
 

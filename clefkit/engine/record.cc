@@ -190,7 +190,7 @@ std::size_t kept_state_tokens(std::size_t state, std::size_t fixed, const Record
   const std::string reason =
       most < room ? "the limit of the state's own"
                   : fmt::format("{} less {} of prompt and questions", limits.max_tokens, fixed);
-  throw_error(ErrorCode::kInvalidArgument, "state",
+  throw_error(ErrorCode::kTooLarge, "state",
               "{} tokens, expected at most {} ({}): shorten it by {}, raise the limit, or allow "
               "its end to be cut off (truncate)",
               state, most, reason, state - most);
@@ -228,7 +228,7 @@ Record encode_record(const Tokenizer& tokenizer, const Request& request,
 
   const std::size_t fixed = prompt.ids().size() + schema.ids().size();
   if (fixed > limits.max_tokens) {
-    throw_error(ErrorCode::kInvalidArgument, "questions",
+    throw_error(ErrorCode::kTooLarge, "questions",
                 "schema requires {} tokens before state; maximum is {}", fixed, limits.max_tokens);
   }
   record.state = prompt.add_request_text(render_value(request.state), "state");

@@ -212,14 +212,13 @@ TEST(Record, RefusesAStateThatDoesNotFit) {
   const std::size_t size = whole.input_ids.size();
   EXPECT_EQ(whole.state_tokens, 5U);
   EXPECT_EQ(message_of(one_question(kFiveTokens), {}, {.max_tokens = size}), "encoded");
-  EXPECT_EQ(
-      message_of(one_question(kFiveTokens), {}, {.max_tokens = size - 2}),
-      fmt::format("invalid_argument state: 5 tokens, expected at most 3 ({} less {} of prompt "
-                  "and questions): shorten it by 2, raise the limit, or allow its end to be "
-                  "cut off (truncate)",
-                  size - 2, size - 5));
+  EXPECT_EQ(message_of(one_question(kFiveTokens), {}, {.max_tokens = size - 2}),
+            fmt::format("too_large state: 5 tokens, expected at most 3 ({} less {} of prompt "
+                        "and questions): shorten it by 2, raise the limit, or allow its end to be "
+                        "cut off (truncate)",
+                        size - 2, size - 5));
   EXPECT_EQ(message_of(one_question(kFiveTokens), {}, {.max_state_tokens = 4}),
-            "invalid_argument state: 5 tokens, expected at most 4 (the limit of the state's own): "
+            "too_large state: 5 tokens, expected at most 4 (the limit of the state's own): "
             "shorten it by 1, raise the limit, or allow its end to be cut off (truncate)");
 }
 
@@ -249,13 +248,13 @@ TEST(Record, RefusesQuestionsThatDoNotFitEvenToCut) {
   const std::size_t fixed = encode_record(micro(), one_question(""), {}, {}).input_ids.size();
   EXPECT_EQ(message_of(one_question("7"), {},
                        {.max_tokens = fixed - 1, .overflow = RecordLimits::Overflow::kTruncate}),
-            fmt::format("invalid_argument questions: schema requires {} tokens before state; "
+            fmt::format("too_large questions: schema requires {} tokens before state; "
                         "maximum is {}",
                         fixed, fixed - 1));
   // Media count as well: one image of 2 by 2 tokens, its two wrappers and the line feed.
   const std::vector<MediaItem> media{image(4, 4)};
   EXPECT_EQ(message_of(one_question(""), media, {.max_tokens = fixed + 6}),
-            fmt::format("invalid_argument questions: schema requires {} tokens before state; "
+            fmt::format("too_large questions: schema requires {} tokens before state; "
                         "maximum is {}",
                         fixed + 7, fixed + 6));
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clefkit/backend/vision_packing.h"
@@ -109,38 +110,66 @@ class VisionTracer {
 
 }  // namespace
 
-std::vector<FloatMatrix> encode_vision(const ComputeContext& context, Backend& backend,
-                                       const VisionConfig& config,
-                                       std::span<const PreparedMedia* const> media,
-                                       TraceRecorder* trace) {
-  PatchList patches(media, config.patch_values());
-  std::optional<VisionTracer> tracer;
-  if (trace != nullptr) tracer.emplace(*trace, patches).add_inputs(media);
-  const std::size_t merged = config.spatial_merge_size * config.spatial_merge_size;
-  std::vector<FloatMatrix> features;
-  for (std::size_t item = 0; item < media.size(); ++item) {
-    features.emplace_back(patches.patches_of(item) / merged, config.out_hidden_size);
-  }
-  FloatMatrix rows;
-  for (const VisionGroup& group :
-       pack_vision_segments(patches.segments(), backend.vision_patches())) {
-    if (rows.rows() * merged != group.patches) {
-      rows = FloatMatrix(group.patches / merged, config.out_hidden_size);
+struct VisionRun::State {
+  State(Backend& the_backend, const VisionConfig& config,
+        std::span<const PreparedMedia* const> the_media, TraceRecorder* trace)
+      : backend(the_backend),
+        media(the_media.begin(), the_media.end()),
+        patches(media, config.patch_values()),
+        groups(pack_vision_segments(patches.segments(), the_backend.vision_patches())),
+        merged(config.spatial_merge_size * config.spatial_merge_size) {
+    if (trace != nullptr) tracer.emplace(*trace, patches).add_inputs(media);
+    for (std::size_t item = 0; item < media.size(); ++item) {
+      features.emplace_back(patches.patches_of(item) / merged, config.out_hidden_size);
     }
-    backend.encode_vision(
-        context,
-        {.pixels = patches.pixels(group.first_patch, group.patches),
-         .segments = patches.segments().subspan(group.first_segment, group.segment_count),
-         .features = rows.view()},
-        tracer ? tracer->observer(group) : VisionObserver{});
-    if (tracer) tracer->add("features", group, merged, rows.view());
-    patches.visit_items(group.first_patch, group.patches,
-                        [&](std::size_t item, std::size_t row, std::size_t at, std::size_t count) {
-                          std::copy_n(rows.row(at / merged).data(), count / merged * rows.columns(),
-                                      features[item].row(row / merged).data());
-                        });
   }
-  return features;
+
+  Backend& backend;
+  const std::vector<const PreparedMedia*> media;
+  PatchList patches;
+  const std::vector<VisionGroup> groups;
+  const std::size_t merged;  // Patches that make a token.
+  std::optional<VisionTracer> tracer;
+  std::vector<FloatMatrix> features;
+  std::size_t next_group = 0;
+};
+
+VisionRun::VisionRun(Backend& backend, const VisionConfig& config,
+                     std::span<const PreparedMedia* const> media, TraceRecorder* trace)
+    : state_(std::make_unique<State>(backend, config, media, trace)) {}
+
+VisionRun::~VisionRun() = default;
+
+bool VisionRun::is_done() const { return state_->next_group == state_->groups.size(); }
+
+std::size_t VisionRun::remaining_patches() const {
+  std::size_t patches = 0;
+  for (const VisionGroup& group : std::span(state_->groups).subspan(state_->next_group)) {
+    patches += group.patches;
+  }
+  return patches;
 }
+
+void VisionRun::step(const ComputeContext& context) {
+  State& run = *state_;
+  const VisionGroup& group = run.groups[run.next_group];
+  FloatMatrix rows(group.patches / run.merged, run.features[0].columns());
+  run.backend.encode_vision(
+      context,
+      {.pixels = run.patches.pixels(group.first_patch, group.patches),
+       .segments = run.patches.segments().subspan(group.first_segment, group.segment_count),
+       .features = rows.view()},
+      run.tracer ? run.tracer->observer(group) : VisionObserver{});
+  if (run.tracer) run.tracer->add("features", group, run.merged, rows.view());
+  run.patches.visit_items(
+      group.first_patch, group.patches,
+      [&](std::size_t item, std::size_t row, std::size_t at, std::size_t count) {
+        std::copy_n(rows.row(at / run.merged).data(), count / run.merged * rows.columns(),
+                    run.features[item].row(row / run.merged).data());
+      });
+  ++run.next_group;
+}
+
+std::vector<FloatMatrix> VisionRun::take_features() { return std::move(state_->features); }
 
 }  // namespace clefkit

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,12 +14,25 @@
 
 namespace clefkit {
 
-// Runs the vision encoder over media, packed into calls of the backend's size, and returns the
-// features of each, [tokens, hidden_size]. `trace` is null or is given `vision.<i>.…` (cli.md) of
-// the i-th.
-std::vector<FloatMatrix> encode_vision(const ComputeContext& context, Backend& backend,
-                                       const VisionConfig& config,
-                                       std::span<const PreparedMedia* const> media,
-                                       TraceRecorder* trace);
+// Runs the vision encoder over media, packed into calls of the backend's size, one call a step.
+class VisionRun {
+ public:
+  // `trace` is null or is given `vision.<i>.…` (cli.md) of the i-th. Everything but `media`, the
+  // span itself, must outlive the run.
+  VisionRun(Backend& backend, const VisionConfig& config,
+            std::span<const PreparedMedia* const> media, TraceRecorder* trace);
+  ~VisionRun();
+
+  bool is_done() const;
+  std::size_t remaining_patches() const;
+  // Not when done. Throws as Backend::encode_vision does.
+  void step(const ComputeContext& context);
+  // The features of each item, [tokens, hidden_size], when done.
+  std::vector<FloatMatrix> take_features();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace clefkit

@@ -5,6 +5,7 @@
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/sha256.h"
+#include "clefkit/bundle/bundle_files.h"
 #include "clefkit/bundle/open_bundle.h"
 
 namespace clefkit {
@@ -37,7 +38,7 @@ std::vector<FileCheck> check_bundle_files(
     const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   const Manifest manifest = read_manifest(bundle);
   std::uint64_t total = 0;
-  std::set<std::string> named{kManifestFile};
+  std::set<std::string> named{kManifestFile, kFastPrecisionFile};
   std::vector<FileCheck> checks;
   for (const FileRecord& file : manifest.files) {
     total += file.bytes;

@@ -33,6 +33,8 @@ struct Model : ModelFiles {
   // `lm_head.weight` is there too and views the bytes of embed_tokens.
   std::unordered_map<std::string, Weight> weights;
   std::vector<MappedFile> files;
+  // Whether `fast` has been measured to be accurate enough for a bundle (fast_precision.h).
+  bool is_fast_accurate = false;
 
   // Throws Error(kNotFound) when there is none.
   const Weight& weight(const std::string& tensor_name) const;

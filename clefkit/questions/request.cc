@@ -203,6 +203,7 @@ std::string question_place(std::string_view question_id) {
 JsonLimits json_limits_of(const RequestLimits& limits) {
   return {.bytes = limits.bytes,
           .depth = limits.depth,
+          .values = limits.values,
           .duplicates = DuplicateKeys::kReject,
           .last_wins_at = is_opaque,
           .error = ErrorCode::kInvalidArgument};

@@ -52,7 +52,8 @@ struct CountRange {
 // The reference has no limits; a server dialect may set narrower ones than these.
 struct RequestLimits {
   std::size_t bytes = std::size_t{64} << 20;
-  std::size_t depth = 64;  // Of the whole request, so the state may be nested one less.
+  std::size_t values = 16'000'000;  // JSON values in all.
+  std::size_t depth = 64;           // Of the whole request, so the state may be nested one less.
   std::optional<std::size_t> max_questions{};
   CountRange options{};  // Of a choice.
   CountRange levels{};   // Of a score.

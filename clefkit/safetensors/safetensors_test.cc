@@ -2,10 +2,15 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
@@ -284,6 +289,29 @@ TEST_F(Directory, NamesTheTruncatedShard) {
   fs::resize_file(path_ / "m-1.safetensors", fs::file_size(path_ / "m-1.safetensors") - 1);
   EXPECT_THAT(open_error(), HasSubstr("m-1.safetensors: b: ends at byte 8 of the data, but the "
                                       "file holds only 7"));
+}
+
+TEST(FindNonFinite, FindsTheFirstInAnyPlace) {
+  for (const std::size_t count : {1u, 3u, 4095u, 4096u, 4097u, 9000u}) {
+    std::vector<float> values(count, -3.4e38f);
+    const auto bytes = [&] {
+      return Bytes(reinterpret_cast<const std::uint8_t*>(values.data()), count * sizeof(float));
+    };
+    EXPECT_EQ(find_non_finite(DType::kF32, bytes()), std::nullopt);
+    values.back() = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(find_non_finite(DType::kF32, bytes()), count - 1);
+    values.front() = -std::numeric_limits<float>::infinity();
+    EXPECT_EQ(find_non_finite(DType::kF32, bytes()), 0u);
+  }
+}
+
+TEST(FindNonFinite, KnowsTheHalfTypesAndLeavesIntegersAlone) {
+  // Little-endian 0x7F7F, the largest BF16 (a NaN as FP16), then 0x7F80, infinity.
+  const std::array<std::uint8_t, 4> bytes{0x7F, 0x7F, 0x80, 0x7F};
+  EXPECT_EQ(find_non_finite(DType::kBF16, bytes), 1u);
+  EXPECT_EQ(find_non_finite(DType::kF16, bytes), 0u);
+  EXPECT_EQ(find_non_finite(DType::kI64, bytes), std::nullopt);
+  EXPECT_EQ(find_non_finite(DType::kBF16, {}), std::nullopt);
 }
 
 }  // namespace

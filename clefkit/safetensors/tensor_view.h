@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,10 @@ struct TensorView {
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
   }
 };
+
+// The index of the first NaN or infinity among values of a floating point type; nothing for other
+// types.
+std::optional<std::size_t> find_non_finite(DType dtype, Bytes values);
 
 // "[8192, 1, 4]", for messages.
 std::string shape_text(std::span<const std::size_t> shape);

@@ -104,7 +104,7 @@ class Ask(CommandTest):
         result = clefkit(*args)
         self.assertEqual(result.returncode, 2)
         error = json.loads(result.stdout)["error"]
-        self.assertEqual(error["code"], "invalid_argument")
+        self.assertEqual(error["code"], "too_large")
         self.assertIn("300", error["message"])
         body = self.succeed_json(*args, "--truncate")
         self.assertEqual(body["usage"]["input_tokens"], 300)

@@ -80,15 +80,64 @@ class Convert(BundleTest):
 
     def test_precisions_agree(self):
         bundle = self.convert("bundle", MICRO, "--palette", "grid8")
-        for case in REQUESTS[:2]:
-            path = self.write("r.json", case["request"])
-            exact, high, fast = (
-                self.succeed_json("ask", "-m", bundle, "--json", "--request", path, "--precision", p)
-                for p in ("exact", "high", "fast"))
-            golden = {q: {"probabilities": a.get("probabilities") or {"true": a["noul"], "false": 1 - a["noul"]}}
-                      for q, a in exact["answers"].items()}
-            self.assertLess(largest_difference(high["answers"], golden), 3e-3)
-            self.assertLess(largest_difference(fast["answers"], golden), 3e-2)
+        for precision, bound in (("high", 3e-3), ("fast", 3e-2)):
+            facts = self.succeed_json("verify", "--json", bundle, "--precision", precision,
+                                      "--against-precision", "exact", "--requests", self.requests_file())
+            self.assertGreater(facts["drift"]["largest"], 0)
+            self.assertLess(facts["drift"]["largest"], bound)
+
+    def test_offers_fast_only_where_it_was_measured(self):
+        bundle = self.convert("bundle", MICRO, "--palette", "grid8")
+        ask = ("ask", "-m", bundle, "--json", "--state", "x", "--noul", "q=?", "--precision", "fast")
+        self.fail_measurement(bundle)
+        self.assertIn("--accept-fast", json.loads(clefkit(*ask).stdout)["error"]["message"])
+        self.assertEqual(clefkit(*ask).returncode, 4)
+        # As `verify` would have written it.
+        record = {"manifest_sha256": contents(bundle)["manifest.json"], "questions": 20, "mean_drift": 0.003,
+                  "largest_drift": 0.1, "changed_beyond_margin": 0}
+        (bundle / "fast-precision.json").write_text(json.dumps(record))
+        self.succeed(*ask)
+        self.succeed("verify", bundle, "--quiet")
+        (bundle / "fast-precision.json").write_text(json.dumps({**record, "mean_drift": 0.004}))
+        self.assertEqual(clefkit(*ask).returncode, 4)
+        (bundle / "fast-precision.json").write_text("{")
+        self.assertEqual(clefkit(*ask).returncode, 3)
+        (bundle / "fast-precision.json").unlink()
+        self.succeed("bench", "-m", bundle, "--precision", "fast", "--tokens", "256", "--repeat", 1, "--quiet")
+
+    def fail_measurement(self, bundle):
+        """Too few questions to allow anything, and what was allowed before is taken back."""
+        record = bundle / "fast-precision.json"
+        record.write_text(json.dumps({"manifest_sha256": "of another", "questions": 20, "mean_drift": 0,
+                                      "largest_drift": 0, "changed_beyond_margin": 0}))
+        flags = ("--precision", "fast", "--against-precision", "high", "--accept-fast", "--quiet")
+        one = self.write("one.jsonl", json.dumps(REQUESTS[0]["request"]) + "\n")
+        result = clefkit("verify", bundle, *flags, "--requests", one)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("not offered", result.stdout)
+        self.assertFalse(record.exists())
+        self.fail_with(2, "verify", bundle, *flags, contains=["--accept-fast"])
+        self.fail_with(2, "verify", MICRO, *flags, "--requests", one, contains=["--accept-fast"])
+
+    def test_offers_fast_after_a_measurement_that_allows_it(self):
+        # A palette of zeros makes every precision the same.
+        checkpoint = self.folder / "zeros"
+        shutil.copytree(MICRO, checkpoint)
+        data = bytearray((checkpoint / "model.safetensors").read_bytes())
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:8 + size])
+        for name, tensor in header.items():
+            if "proj" in name and "language_model" in name:
+                begin, end = (8 + size + at for at in tensor["data_offsets"])
+                data[begin:end] = bytes(end - begin)
+        (checkpoint / "model.safetensors").write_bytes(bytes(data))
+        bundle = self.convert("bundle", checkpoint, "--palette", "grid8")
+        many = self.write("many.jsonl", "".join(json.dumps(
+            {"state": f"Ticket {i}.", "questions": {"q": {"type": "noul"}}}) + "\n" for i in range(20)))
+        facts = self.succeed_json("verify", "--json", bundle, "--precision", "fast", "--against-precision",
+                                  "high", "--accept-fast", "--requests", many)
+        self.assertTrue(facts["fast_accepted"])
+        self.succeed("ask", "-m", bundle, "--state", "x", "--noul", "q=?", "--precision", "fast")
 
     def test_tied_embeddings_and_split_plan(self):
         bundle = self.convert("bundle", TIED, "--plan", "split", "--palette", "fast")
@@ -167,6 +216,21 @@ class Convert(BundleTest):
         (mine / "mine.txt").write_text("mine")
         self.fail_with(2, "convert", MICRO, "-o", self.folder / "x", contains=["no unfinished conversion"])
         self.assertEqual([p.name for p in mine.iterdir()], ["mine.txt"])
+
+    def test_takes_a_name_without_a_directory(self):
+        result = subprocess.run([CLEFKIT, "convert", MICRO, "-o", "bare", "--min-weights", "1024", "--quiet"],
+                                cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.succeed("verify", self.folder / "bare", "--quiet")
+
+    def test_refuses_weights_that_are_not_finite(self):
+        checkpoint = self.folder / "nan"
+        shutil.copytree(MICRO, checkpoint)
+        path = checkpoint / "joint_head.safetensors"
+        data = bytearray(path.read_bytes())
+        data[-4:] = b"\xc0\x7f\xc0\x7f"
+        path.write_bytes(bytes(data))
+        self.fail_with(3, "convert", checkpoint, "-o", self.folder / "x", contains=["element", "not a number"])
 
     def test_takes_a_name_with_a_slash_and_refuses_none(self):
         self.succeed("convert", MICRO, "-o", f"{self.folder}/slash/", "--min-weights", 1024, "--quiet")
