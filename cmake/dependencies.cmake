@@ -6,6 +6,10 @@ find_package(hwy CONFIG REQUIRED)                        # kernels, quant: SIMD
 if(NOT CLEFKIT_LIBRARY_ONLY)
   find_package(CLI11 CONFIG REQUIRED)                    # cli
 endif()
+if(NOT CLEFKIT_LIBRARY_ONLY)
+  find_package(Boost 1.81 CONFIG REQUIRED COMPONENTS headers)   # http: Beast, Asio
+  find_package(spdlog CONFIG REQUIRED)                   # server: the request log
+endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)   # text: NFC
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)       # text: the pre-tokenizer's pattern

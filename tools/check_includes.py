@@ -16,7 +16,7 @@ ALLOWED = {
     r"^utf8proc": {"text"},
     r"^CLI/": {"cli"},
     r"^spdlog/": {"server", "cli"},
-    r"^boost/": {"http", "server"},
+    r"^boost/": {"http"},
     r"^(png|jerror|jpeglib|gif_lib|webp/|libav|libsw|seccomp|sandbox)": {"media"},
     r"^(nlohmann|rapidjson)/": set(),
 }

@@ -1,5 +1,8 @@
 #include "clefkit/bundle/open_model.h"
 
+#include <set>
+
+#include "clefkit/base/sha256.h"
 #include "clefkit/bundle/open_bundle.h"
 #include "clefkit/model/checkpoint.h"
 
@@ -7,6 +10,20 @@ namespace clefkit {
 
 Model open_model(const std::filesystem::path& directory) {
   return is_bundle(directory) ? open_bundle(directory) : open_checkpoint(directory);
+}
+
+std::string model_digest(const std::filesystem::path& directory) {
+  if (is_bundle(directory)) return sha256_of_file(directory / kManifestFile);
+  std::set<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.is_regular_file()) files.insert(entry.path());
+  }
+  std::string facts;
+  for (const std::filesystem::path& file : files) {
+    facts += fmt::format("{} {} {}\n", file.filename().string(), std::filesystem::file_size(file),
+                         file.extension() == ".json" ? sha256_of_file(file) : "");
+  }
+  return sha256_hex(as_bytes(facts));
 }
 
 ModelFiles open_files(const std::filesystem::path& directory) {

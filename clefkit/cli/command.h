@@ -51,5 +51,7 @@ void add_convert_command(CommandLine& line);
 void add_inspect_command(CommandLine& line);
 void add_verify_command(CommandLine& line);
 void add_bench_command(CommandLine& line);
+void add_serve_command(CommandLine& line);
+void add_clients_command(CommandLine& line);
 
 }  // namespace clefkit::cli

@@ -66,6 +66,8 @@ int run(int argc, char** argv) {
   add_inspect_command(line);
   add_verify_command(line);
   add_bench_command(line);
+  add_serve_command(line);
+  add_clients_command(line);
 
   bool as_json = false;
   for (int i = 1; i < argc; ++i) as_json = as_json || std::strcmp(argv[i], "--json") == 0;

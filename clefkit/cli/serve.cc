@@ -1,0 +1,231 @@
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <thread>
+
+#include "clefkit/bundle/open_model.h"
+#include "clefkit/cli/command.h"
+#include "clefkit/cli/flags.h"
+#include "clefkit/cli/output.h"
+#include "clefkit/http/server.h"
+#include "clefkit/server/service.h"
+
+namespace clefkit::cli {
+namespace {
+
+constexpr std::size_t kSpareDescriptors = 64;  // For model files, decoders, logs.
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+// As many connections as descriptors allow; the soft limit is often far below the hard one.
+std::size_t raise_descriptor_limit(std::size_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, wanted + kSpareDescriptors);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const auto allowed = static_cast<std::size_t>(limit.rlim_cur);
+  return std::min(wanted,
+                  allowed > 2 * kSpareDescriptors ? allowed - kSpareDescriptors : allowed / 2);
+}
+
+// Stops the server at the first SIGINT or SIGTERM, the process at the second. The signals must be
+// blocked in every thread before any thread starts.
+class StopOnSignal {
+ public:
+  static sigset_t signals() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int signal : {SIGINT, SIGTERM, SIGUSR2}) ::sigaddset(&set, signal);
+    return set;
+  }
+  static void block() {
+    const sigset_t set = signals();
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  }
+
+  explicit StopOnSignal(std::function<void()> stop)
+      : thread_([stop = std::move(stop)] {
+          const sigset_t set = signals();
+          for (int count = 0;;) {
+            int signal = 0;
+            if (::sigwait(&set, &signal) != 0) continue;
+            if (signal == SIGUSR2) return;  // From the destructor.
+            if (++count == 2) ::_exit(kInterrupted);
+            stop();
+          }
+        }) {}
+  ~StopOnSignal() {
+    ::pthread_kill(thread_.native_handle(), SIGUSR2);
+    thread_.join();
+  }
+  StopOnSignal(const StopOnSignal&) = delete;
+  StopOnSignal& operator=(const StopOnSignal&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
+struct ServeCommand {
+  ModelFlags model;
+  EngineFlags engine;
+  LimitFlags limits;
+  MediaFlags media;
+  http::ServerOptions http;
+  std::size_t queue = 32;
+  std::string key_file;
+  std::vector<std::string> allowed_hosts;
+  bool without_key = false;
+  bool isolate = false;
+  std::string log = "text";
+  std::size_t time_limit_seconds = 0;
+
+  int run() {
+    server::ServiceOptions options = service_options();
+    check_exposure(options);
+    StopOnSignal::block();
+    fmt::print(stderr, "clefkit: loading {}\n", model.directory());
+    Engine engine_instance(open_model(model.directory()), engine.options(model));
+    warm_up(engine_instance);
+    options.model = {.name = engine_instance.model().name,
+                     .digest = model_digest(model.directory()),
+                     .version = CLEFKIT_VERSION};
+    server::RequestLog request_log(log_format());
+    server::Service service(engine_instance, std::move(options), request_log);
+    http.max_connections = raise_descriptor_limit(http.max_connections);
+    http::Server transport(
+        http,
+        [&](http::Request request, std::shared_ptr<http::Exchange> exchange) {
+          service.handle(std::move(request), std::move(exchange));
+        },
+        [&](const http::Request& request, int status, std::string_view message) {
+          return service.refuse(request, status, message);
+        });
+    service.set_connection_count([&] { return transport.connections(); });
+    const StopOnSignal stop([&] {
+      fmt::print(stderr, "clefkit: stopping: what was begun is answered first\n");
+      service.begin_stop();
+      transport.stop();
+    });
+    // Scripts wait for this line.
+    fmt::print(stderr, "listening on {}\n", address(transport.port()));
+    transport.run();
+    return kDone;
+  }
+
+  server::ServiceOptions service_options() const {
+    server::ServiceOptions options;
+    options.limits = limits.limits();
+    options.media = media.options();
+    options.scheduler.max_jobs = queue;
+    options.scheduler.max_run_tokens = limits.max_tokens * 3 / 2;
+    options.key_file = key_file;
+    if (const char* keys = std::getenv("CLEFKIT_API_KEYS")) {
+      for (std::string_view rest = keys; !rest.empty();) {
+        const std::size_t end = rest.find(',');
+        options.keys.emplace_back(rest.substr(0, end));
+        rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+      }
+      std::erase(options.keys, "");
+    }
+    options.allowed_hosts = allowed_hosts;
+    if (is_loopback(http.host)) {
+      for (const char* name : {"localhost", "127.0.0.1", "::1"})
+        options.allowed_hosts.push_back(name);
+      options.allowed_hosts.push_back(http.host);
+    }
+    options.isolate = isolate;
+    if (time_limit_seconds > 0) options.time_limit = std::chrono::seconds(time_limit_seconds);
+    return options;
+  }
+
+  void check_exposure(const server::ServiceOptions& options) const {
+    if (is_loopback(http.host) || !options.keys.empty() || !key_file.empty() || without_key) return;
+    throw_error(ErrorCode::kInvalidArgument, "--host",
+                "{} can be reached from other machines, expected --key-file or CLEFKIT_API_KEYS "
+                "with it, or --without-key if everybody there may ask",
+                http.host);
+  }
+
+  server::RequestLog::Format log_format() const {
+    if (log == "off") return server::RequestLog::Format::kOff;
+    return log == "json" ? server::RequestLog::Format::kJson : server::RequestLog::Format::kText;
+  }
+
+  // The first request would otherwise pay for page faults and buffers.
+  void warm_up(Engine& engine_instance) const {
+    AskOptions options;
+    options.use_cache = false;
+    options.limits.max_tokens = std::size_t{1} << 20;
+    engine_instance.ask(
+        parse_request(R"({"state":"","questions":{"q":{"type":"noul"}}})", "warm-up"), options);
+  }
+
+  std::string address(std::uint16_t port) const {
+    const std::string host =
+        http.host.find(':') == http.host.npos ? http.host : "[" + http.host + "]";
+    return fmt::format("{}://{}:{}", http.tls_certificate_file.empty() ? "http" : "https", host,
+                       port);
+  }
+};
+
+}  // namespace
+
+void add_serve_command(CommandLine& line) {
+  auto command = std::make_shared<ServeCommand>();
+  CLI::App& app = *line.app.add_subcommand(
+      "serve", "Answer decision requests over HTTP, in the six protocols that clients speak");
+  command->model.add_to(app);
+  app.add_option("--host", command->http.host, "Address to listen on")->capture_default_str();
+  app.add_option("--port", command->http.port, "Port; 0 takes any that is free")
+      ->capture_default_str();
+  app.add_option("--key-file", command->key_file,
+                 "Keys that callers must show as Authorization: Bearer KEY, one a line; read again "
+                 "when it changes. CLEFKIT_API_KEYS=KEY,KEY… does the same")
+      ->check(CLI::ExistingFile);
+  app.add_flag("--without-key", command->without_key,
+               "Listen beyond this machine although no key is asked for");
+  app.add_option(
+      "--allow-host", command->allowed_hosts,
+      "Further names for the Host header (default: on loopback its own names, else any)");
+  app.add_option("--tls-cert", command->http.tls_certificate_file, "PEM file: certificate chain")
+      ->check(CLI::ExistingFile);
+  app.add_option("--tls-key", command->http.tls_key_file, "PEM file: its private key")
+      ->check(CLI::ExistingFile);
+  app.add_option("--queue", command->queue,
+                 "Requests that wait or run; more get 429 and when to come back")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}))
+      ->capture_default_str();
+  app.add_flag("--isolate", command->isolate,
+               "Ask each question alone and under a neutral id: answers then depend neither on ids "
+               "nor on the other questions, and differ from the release's joint ones");
+  app.add_option(
+      "--time-limit", command->time_limit_seconds,
+      "Longest time of a request in seconds (default: none; callers may set their own by "
+      "the header X-Deadline-Ms)");
+  app.add_option("--log", command->log, "Request log on standard error, without contents")
+      ->check(CLI::IsMember({"text", "json", "off"}))
+      ->capture_default_str();
+  command->limits.add_to(app);
+  command->media.add_to(app);
+  command->engine.add_to(app);
+  command->engine.add_cache_to(app);
+  app.footer(
+      "Examples:\n"
+      "  clefkit serve -m MODEL\n"
+      "  clefkit serve -m MODEL --host 0.0.0.0 --key-file keys.txt --tls-cert c.pem --tls-key "
+      "k.pem\n"
+      "  clefkit serve -m MODEL --port 11434   # where Ollama's clients look\n"
+      "Then open http://127.0.0.1:8080/ in a browser; `clefkit clients` prints what to put into "
+      "each SDK.");
+  app.callback([command, &line] { line.run = [command] { return command->run(); }; });
+}
+
+}  // namespace clefkit::cli

@@ -1,0 +1,97 @@
+#include "clefkit/server/key_store.h"
+
+#include <algorithm>
+
+#include "clefkit/base/error.h"
+#include "clefkit/base/file_io.h"
+#include "clefkit/base/sha256.h"
+
+namespace clefkit::server {
+namespace {
+
+constexpr std::uint64_t kFileLimitBytes = 1 << 20;
+constexpr auto kCheckEvery = std::chrono::seconds(1);
+constexpr std::string_view kSpace = " \t\r";
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kSpace);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+std::string digest_of(std::string_view key) { return sha256_hex(as_bytes(key)); }
+
+// Looks at all of them, whichever is right.
+bool contains(const std::vector<std::string>& digests, const std::string& digest) {
+  bool found = false;
+  for (const std::string& known : digests) {
+    found |= equal_in_constant_time(known, digest);
+  }
+  return found;
+}
+
+}  // namespace
+
+KeyStore::KeyStore(std::vector<std::string> keys, std::filesystem::path file)
+    : file_(std::move(file)) {
+  for (const std::string& key : keys) {
+    if (!trimmed(key).empty()) digests_.push_back(digest_of(trimmed(key)));
+  }
+  if (file_.empty()) return;
+  file_time_ = std::filesystem::exists(file_) ? std::filesystem::last_write_time(file_)
+                                              : std::filesystem::file_time_type{};
+  file_digests_ = read_file_keys();
+}
+
+std::vector<std::string> KeyStore::read_file_keys() const {
+  const std::string text = read_file(file_, kFileLimitBytes);
+  std::vector<std::string> digests;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = trimmed(rest.substr(0, end));
+    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+    if (!line.empty() && !line.starts_with('#')) digests.push_back(digest_of(line));
+  }
+  if (digests.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, file_.string(), "no keys, expected one a line");
+  }
+  return digests;
+}
+
+void KeyStore::reload_if_changed() {
+  const auto now = std::chrono::steady_clock::now();
+  if (file_.empty() || now - checked_ < kCheckEvery) return;
+  checked_ = now;
+  std::error_code error;
+  const auto time = std::filesystem::last_write_time(file_, error);
+  if (!error && time == file_time_) return;
+  try {
+    file_digests_ = read_file_keys();
+    file_time_ = time;
+    problem_.clear();
+  } catch (const Error& failure) {
+    problem_ = failure.what();
+  }
+}
+
+bool KeyStore::accepts(std::string_view key) {
+  reload_if_changed();
+  const std::string digest = digest_of(key);
+  const bool in_given = contains(digests_, digest);
+  return contains(file_digests_, digest) || in_given;
+}
+
+std::optional<std::string_view> key_of(std::optional<std::string_view> authorization,
+                                       std::optional<std::string_view> auth_key) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (authorization && authorization->size() > kScheme.size()) {
+    const auto same_letter = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
+    if (std::ranges::equal(authorization->substr(0, kScheme.size()), kScheme, same_letter)) {
+      return trimmed(authorization->substr(kScheme.size()));
+    }
+  }
+  if (auth_key && !trimmed(*auth_key).empty()) return trimmed(*auth_key);
+  return std::nullopt;
+}
+
+}  // namespace clefkit::server

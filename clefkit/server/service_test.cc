@@ -1,0 +1,190 @@
+#include "clefkit/server/service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "clefkit/model/checkpoint.h"
+
+namespace clefkit::server {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+class FakeExchange final : public http::Exchange {
+ public:
+  void respond(http::Response response) override { promise_.set_value(std::move(response)); }
+  void on_disconnect(std::function<void()> gone) override { gone_ = std::move(gone); }
+
+  http::Response response() { return promise_.get_future().get(); }
+  void disconnect() { gone_(); }
+
+ private:
+  std::promise<http::Response> promise_;
+  std::function<void()> gone_;
+};
+
+constexpr char kBody[] =
+    R"({"state": "My card was charged twice.", "questions": {
+       "refund": {"type": "noul", "instructions": "Money back?"},
+       "team": {"type": "choice", "criteria": {"sales": null, "billing": "Payments"}}}})";
+
+http::Request post(std::string path, std::string body, http::Headers headers = {}) {
+  headers.emplace_back("Host", "localhost:8080");
+  return {.method = "POST",
+          .path = std::move(path),
+          .query = {},
+          .headers = std::move(headers),
+          .body = std::move(body)};
+}
+http::Request get(std::string path, http::Headers headers = {}) {
+  http::Request request = post(std::move(path), "", std::move(headers));
+  request.method = "GET";
+  return request;
+}
+
+class ServiceTest : public testing::Test {
+ protected:
+  ServiceTest()
+      : engine_(open_checkpoint(CLEFKIT_SOURCE_DIR "/tests/golden/checkpoints/micro"),
+                {.threads = 1, .chunk_tokens = 64}),
+        log_(RequestLog::Format::kOff) {}
+
+  Service& start(ServiceOptions options = {}) {
+    options.model = {"clef-flash", "digest", "version"};
+    service_.emplace(engine_, std::move(options), log_);
+    return *service_;
+  }
+  http::Response ask(http::Request request) {
+    auto exchange = std::make_shared<FakeExchange>();
+    service_->handle(std::move(request), exchange);
+    return exchange->response();
+  }
+
+  Engine engine_;
+  RequestLog log_;
+  std::optional<Service> service_;
+};
+
+Json json_of(const http::Response& response) { return parse_json(response.body, "body", {}); }
+
+TEST_F(ServiceTest, AnswersWithTheEnginesNumbers) {
+  start();
+  const http::Response response = ask(post("/v1/systemone", kBody));
+  ASSERT_EQ(response.status, 200) << response.body;
+  const Json body = json_of(response);
+  Engine alone(open_checkpoint(CLEFKIT_SOURCE_DIR "/tests/golden/checkpoints/micro"),
+               {.threads = 1, .chunk_tokens = 64});
+  EXPECT_EQ(*body.find("answers"), alone.ask(parse_request(kBody, "test")).answers);
+  EXPECT_EQ(*body.find("model"), Json("clef-flash"));
+  EXPECT_TRUE(http::find_header(response.headers, "x-request-id"));
+}
+
+TEST_F(ServiceTest, TellsHowManyTokensWereReused) {
+  start();
+  ask(post("/v1/systemone", kBody));
+  const Json body = json_of(ask(post("/v1/systemone", kBody)));
+  EXPECT_GT(body.find("usage")->find("x_reused_tokens")->as_uint64().value(), 10u);
+  EXPECT_THAT(ask(get("/metrics")).body,
+              HasSubstr("clefkit_requests_total{dialect=\"system_one\",status=\"200\"} 2"));
+}
+
+TEST_F(ServiceTest, IsolatedAnswersDependOnNoIdAndNoNeighbour) {
+  start({.isolate = true});
+  const auto noul = [&](const std::string& questions) {
+    const Json body =
+        json_of(ask(post("/v1/systemone", R"({"state": "x", "questions": {)" + questions + "}}")));
+    return *body.find("answers")->members().front().second.find("noul");
+  };
+  const std::string question = R"({"type": "noul", "instructions": "Money back?"})";
+  const Json alone = noul("\"a\": " + question);
+  EXPECT_EQ(noul("\"another id\": " + question), alone);
+  EXPECT_EQ(
+      noul("\"a\": " + question + R"(, "b": {"type": "noul", "instructions": "Is it late?"})"),
+      alone);
+  const Json body = json_of(ask(post("/v1/systemone", kBody)));
+  EXPECT_EQ(body.find("answers")->members().size(), 2u);
+  EXPECT_EQ(body.find("answers")->members()[1].first, "team");
+}
+
+TEST_F(ServiceTest, RefusesInTheProtocolOfThePath) {
+  start();
+  EXPECT_EQ(ask(post("/v1/systemone", "{")).status, 400);
+  EXPECT_EQ(ask(post("/v1/systemone", R"({"questions": {}})")).status, 422);
+  const http::Response nothing = ask(get("/v1/nothing"));
+  EXPECT_EQ(nothing.status, 404);
+  EXPECT_TRUE(json_of(nothing).find("error")->is_string());
+  EXPECT_EQ(ask(get("/v1/systemone")).status, 405);
+  const http::Response workers = ask(get("/client/v4/nothing"));
+  EXPECT_TRUE(json_of(workers).find("errors")->is_array());
+  const http::Response large = service_->refuse(get("/v1/decisions"), 413, "too large");
+  EXPECT_EQ(large.status, 413);
+  EXPECT_TRUE(json_of(large).find("error")->is_object());
+}
+
+TEST_F(ServiceTest, AsksForAKeyEverywhereButOnOpenPages) {
+  start({.keys = {"secret"}});
+  EXPECT_EQ(ask(post("/v1/systemone", kBody)).status, 401);
+  EXPECT_EQ(ask(get("/v1/models")).status, 401);
+  EXPECT_EQ(ask(get("/metrics")).status, 401);
+  EXPECT_EQ(ask(get("/no/such/path")).status, 401);
+  EXPECT_EQ(ask(post("/v1/systemone", kBody, {{"Authorization", "Bearer wrong"}})).status, 401);
+  EXPECT_EQ(ask(post("/v1/systemone", kBody, {{"Authorization", "Bearer secret"}})).status, 200);
+  EXPECT_EQ(ask(get("/healthz")).status, 200);
+  EXPECT_EQ(ask(get("/")).status, 200);
+}
+
+TEST_F(ServiceTest, AnswersUnderItsOwnNamesOnly) {
+  start({.allowed_hosts = {"localhost", "::1"}});
+  EXPECT_EQ(ask(get("/healthz")).status, 200);
+  http::Request request = get("/v1/models");
+  request.headers = {{"Host", "[::1]:8080"}};
+  EXPECT_EQ(ask(request).status, 200);
+  for (const char* host : {"evil.example", "evil.example:8080", "localhost.evil.example", ""}) {
+    request.headers = {{"Host", host}};
+    EXPECT_EQ(ask(request).status, 403) << host;
+  }
+  request.headers = {};
+  EXPECT_EQ(ask(request).status, 403);
+}
+
+TEST_F(ServiceTest, RefusesMoreThanItsQueueHoldsAndSaysWhenToComeBack) {
+  start({.scheduler = {.max_jobs = 1}});
+  std::string state(9'000, 'x');
+  auto long_one = std::make_shared<FakeExchange>();
+  service_->handle(post("/v1/systemone",
+                        R"({"state": ")" + state + R"(", "questions": {"q": {"type": "noul"}}})"),
+                   long_one);
+  const http::Response busy = ask(post("/v1/systemone", kBody));
+  EXPECT_EQ(busy.status, 429);
+  EXPECT_TRUE(http::find_header(busy.headers, "retry-after"));
+  EXPECT_TRUE(http::find_header(busy.headers, "retry-after-ms"));
+  EXPECT_EQ(ask(get("/healthz")).status, 200);
+  long_one->disconnect();
+  EXPECT_NE(long_one->response().status, 200);
+  EXPECT_EQ(ask(post("/v1/systemone", kBody)).status, 200);  // Its place is free at once.
+}
+
+TEST_F(ServiceTest, KeepsTheCallersDeadline) {
+  start();
+  const std::string state(9'000, 'x');
+  const std::string body = R"({"state": ")" + state + R"(", "questions": {"q": {"type": "noul"}}})";
+  EXPECT_EQ(ask(post("/v1/systemone", body, {{"X-Deadline-Ms", "30"}})).status, 504);
+  EXPECT_EQ(ask(post("/v1/systemone", kBody, {{"X-Deadline-Ms", "60000"}})).status, 200);
+  EXPECT_EQ(ask(post("/v1/systemone", kBody, {{"X-Deadline-Ms", "soon"}})).status, 422);
+}
+
+TEST_F(ServiceTest, TakesNothingNewWhenItStops) {
+  start();
+  EXPECT_EQ(ask(get("/readyz")).status, 200);
+  service_->begin_stop();
+  EXPECT_EQ(ask(get("/readyz")).status, 503);
+  EXPECT_EQ(ask(get("/healthz")).status, 200);
+  const http::Response refused = ask(post("/v1/systemone", kBody));
+  EXPECT_GE(refused.status, 500);
+}
+
+}  // namespace
+}  // namespace clefkit::server

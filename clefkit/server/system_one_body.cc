@@ -1,0 +1,120 @@
+#include "clefkit/server/system_one_body.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "clefkit/server/image_parts.h"
+#include "clefkit/server/wire.h"
+
+namespace clefkit::server {
+namespace {
+
+constexpr RequestLimits kLimits{.bytes = kSystemOneBodyBytes};
+
+ConfidenceRule confidence_rule_of(const Json& value) {
+  static constexpr std::array<std::pair<std::string_view, ConfidenceRule>, 4> kRules{
+      {{"typesafe", ConfidenceRule::kTypesafe},
+       {"top", ConfidenceRule::kTop},
+       {"purity", ConfidenceRule::kPurity},
+       {"entropy", ConfidenceRule::kEntropy}}};
+  for (const auto& [name, rule] : kRules) {
+    if (value.is_string() && value.string() == name) return rule;
+  }
+  refuse_invalid("x_confidence", "{}, expected typesafe, top, purity or entropy", found(&value));
+}
+
+int round_digits_of(const Json& value) {
+  constexpr int kMost = 17;  // A double has no more that mean anything.
+  const auto digits = value.as_int64();
+  if (digits && *digits >= 0 && *digits <= kMost) return static_cast<int>(*digits);
+  refuse_invalid("x_round", "{}, expected an integer from 0 to {}",
+                 value.is_number() ? in_quotes(value.number().text) : found(&value), kMost);
+}
+
+void read_extensions(Json& body, Call& call) {
+  if (const Json* rule = find_value(body, "x_confidence")) {
+    call.answers.confidence = confidence_rule_of(*rule);
+  }
+  if (const Json* digits = find_value(body, "x_round")) {
+    call.answers.round_digits = round_digits_of(*digits);
+  }
+  if (const Json* what = find_value(body, "x_truncate")) {
+    if (!what->is_string() || what->string() != "state_tail") {
+      refuse_invalid("x_truncate", "{}, expected \"state_tail\"", found(what));
+    }
+    call.overflow = RecordLimits::Overflow::kTruncate;
+  }
+}
+
+// `files` is another name for `images`.
+void rename_files(Json& body) {
+  Json* const files = find_value(body, "files");
+  if (files == nullptr) return;
+  if (!files->is_array()) refuse_invalid("files", "{}, expected an array", found(files));
+  if (find_value(body, "images") != nullptr) {
+    refuse_invalid("files", "given beside images, expected one of the two");
+  }
+  std::erase_if(body.members(),
+                [](const Json::Member& member) { return member.first == "images"; });
+  for (auto& [name, value] : body.members()) {
+    if (name == "files") name = "images";
+  }
+}
+
+Json usage_of(const Response& response) {
+  Json usage =
+      Json::object({{"input_tokens", std::uint64_t{response.input_tokens}}, {"output_tokens", 0}});
+  if (response.reused_tokens > 0) {
+    usage.set("x_reused_tokens", std::uint64_t{response.reused_tokens});
+  }
+  if (response.dropped_state_tokens > 0) {
+    usage.set("x_dropped_state_tokens", std::uint64_t{response.dropped_state_tokens});
+  }
+  return usage;
+}
+
+}  // namespace
+
+JsonLimits system_one_json_limits() { return json_limits_of(kLimits); }
+
+Call read_system_one_call(Json body, const ModelIdentity& model) {
+  if (!body.is_object()) refuse_invalid("body", "{}, expected an object", found(&body));
+  Call call;
+  read_extensions(body, call);
+  rename_files(body);
+  call.request = request_from_json(std::move(body), "body", kLimits);
+  // The protocol repeats each level in the legend, where null would stand for nothing.
+  for (const Question& question : call.request.questions) {
+    const auto null = std::ranges::find_if(question.legend, &Json::is_null);
+    if (null == question.legend.end()) continue;
+    refuse_invalid(fmt::format("{}.criteria[{}]", question_place(question.id),
+                               null - question.legend.begin()),
+                   "null, expected a level's description");
+  }
+  if (call.request.model) require_model(*call.request.model, "model", model);
+  std::vector<Json>& images = call.request.images;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    images[i] = image_source(std::move(images[i]), fmt::format("images[{}]", i));
+  }
+  move_images(call.request.state, images);
+  return call;
+}
+
+Json system_one_answer_body(const Answer& answer) {
+  const Response& response = answer.response;
+  return Json::object({{"model", answer.model.name},
+                       {"answers", answers_to_json(answer.call.request.questions,
+                                                   response.probabilities, answer.call.answers)},
+                       {"usage", usage_of(response)},
+                       {"x_request_id", answer.request_id},
+                       {"x_model_digest", answer.model.digest},
+                       {"x_version", answer.model.version},
+                       {"x_timing", Json::object({{"queue_seconds", answer.queue_seconds},
+                                                  {"encode_seconds", response.encode_seconds},
+                                                  {"prefill_seconds", response.prefill_seconds},
+                                                  {"head_seconds", response.head_seconds}})}});
+}
+
+}  // namespace clefkit::server

@@ -1,0 +1,98 @@
+#include "clefkit/server/wire.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "clefkit/base/utf8.h"
+#include "clefkit/server/model_names.h"
+
+namespace clefkit::server {
+namespace {
+
+constexpr std::string_view kBody = "body";
+
+void add_retry_headers(const Refusal& refusal, http::Headers& headers) {
+  if (!refusal.retry_after_seconds) return;
+  const double seconds = std::clamp(*refusal.retry_after_seconds, 0.0, 86'400.0);
+  const auto whole_at_least_one = [](double value) {
+    return fmt::format("{}", std::max<std::int64_t>(1, std::llround(std::ceil(value))));
+  };
+  headers.emplace_back("Retry-After", whole_at_least_one(seconds));
+  headers.emplace_back("retry-after-ms", whole_at_least_one(seconds * 1000));
+}
+
+}  // namespace
+
+Json read_body(const http::Request& request, const JsonLimits& limits) {
+  if (request.body.size() > limits.bytes) {
+    throw Refusal(Refusal::Kind::kBodyTooLarge, std::string(kBody),
+                  fmt::format("{} bytes, expected at most {}", request.body.size(), limits.bytes));
+  }
+  const std::string_view type = request.header("content-type").value_or("");
+  if (type.starts_with("multipart/")) {
+    throw Refusal(Refusal::Kind::kNotJson, std::string(kBody),
+                  fmt::format("{}, expected JSON with the media in it", in_quotes(type)));
+  }
+  try {
+    return parse_json(request.body, std::string(kBody), limits);
+  } catch (const Error& error) {
+    throw Refusal(Refusal::Kind::kNotJson, error.where(), error.message());
+  }
+}
+
+void require_model(std::string_view asked, const std::string& where, const ModelIdentity& model) {
+  if (is_model_alias(asked, model.name)) return;
+  throw Refusal(Refusal::Kind::kUnknownModel, where,
+                fmt::format("{}, expected {}", in_quotes(asked), in_quotes(model.name)));
+}
+
+http::Response json_response(int status, const Json& body, std::string_view request_id) {
+  http::Response response;
+  response.status = status;
+  response.body = to_string(body);
+  response.headers.emplace_back("x-request-id", std::string(request_id));
+  return response;
+}
+
+http::Response error_response(int status, const Json& body, const Refusal& refusal,
+                              std::string_view request_id) {
+  http::Response response = json_response(status, body, request_id);
+  add_retry_headers(refusal, response.headers);
+  return response;
+}
+
+std::string client_message(const Refusal& refusal) {
+  if (refusal.kind != Refusal::Kind::kInternal) return refusal.message();
+  return "the server failed to answer; its log has the reason beside this request's id";
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::string kept;
+  std::size_t at = 0;
+  while (at < text.size() && at < kLongest) {
+    const std::size_t length = utf8_sequence_length(text.substr(at));
+    kept += length == 0 ? "\uFFFD" : text.substr(at, length);
+    at += std::max(length, std::size_t{1});
+  }
+  std::string out;
+  append_json_string(out, kept);
+  return at < text.size() ? out + "…" : out;
+}
+
+std::string found(const Json* value) {
+  if (value == nullptr) return "missing";
+  return value->is_string() ? in_quotes(value->string()) : std::string(value->kind_name());
+}
+
+Json* find_member(Json& object, std::string_view key) {
+  return const_cast<Json*>(std::as_const(object).find(key));
+}
+
+Json* find_value(Json& object, std::string_view key) {
+  Json* const value = find_member(object, key);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+}  // namespace clefkit::server

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "clefkit/base/error.h"
+#include "clefkit/base/json.h"
+#include "clefkit/http/message.h"
+#include "clefkit/server/dialect.h"
+#include "clefkit/server/refusal.h"
+
+// What all dialects do alike with bodies, headers and messages.
+namespace clefkit::server {
+
+// The request's body as JSON. Throws Refusal: kBodyTooLarge or kNotJson.
+Json read_body(const http::Request& request, const JsonLimits& limits);
+
+// Throws Refusal(kUnknownModel) unless `asked`, which stands at `where`, names `model`.
+void require_model(std::string_view asked, const std::string& where, const ModelIdentity& model);
+
+http::Response json_response(int status, const Json& body, std::string_view request_id);
+// The same for an error, with the headers that say when to come back.
+http::Response error_response(int status, const Json& body, const Refusal& refusal,
+                              std::string_view request_id);
+
+// The refusal's message as far as it concerns the client: a failure of ours is not its business,
+// and may name our files.
+std::string client_message(const Refusal& refusal);
+
+// Text of a request within a message: one line, not longer than a line, valid UTF-8.
+std::string in_quotes(std::string_view text);
+// What stands at a place, for "…, expected an object".
+std::string found(const Json* value);
+
+// The member of that name, or nullptr when it is missing, or this is no object.
+Json* find_member(Json& object, std::string_view key);
+// The same for a member whose null means that it is missing.
+Json* find_value(Json& object, std::string_view key);
+
+template <typename... Args>
+[[noreturn]] void refuse_invalid(std::string where, fmt::format_string<Args...> format,
+                                 Args&&... args) {
+  throw_error(ErrorCode::kInvalidArgument, std::move(where), format, std::forward<Args>(args)...);
+}
+
+}  // namespace clefkit::server
