@@ -283,7 +283,7 @@ struct StatusRow {
 };
 
 TEST(Dialects, HaveTheirOwnStatuses) {
-  for (const StatusRow& row : {StatusRow{Kind::kNotJson, {400, 400, 400, 400, 400}},
+  for (const StatusRow& row : {StatusRow{Kind::kNotJson, {422, 400, 400, 400, 400}},
                                StatusRow{Kind::kInvalid, {422, 400, 422, 400, 400}},
                                StatusRow{Kind::kUnknownModel, {400, 400, 400, 404, 404}},
                                StatusRow{Kind::kTooManyTokens, {413, 413, 413, 413, 413}},

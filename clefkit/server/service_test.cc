@@ -111,7 +111,7 @@ TEST_F(ServiceTest, IsolatedAnswersDependOnNoIdAndNoNeighbour) {
 
 TEST_F(ServiceTest, RefusesInTheProtocolOfThePath) {
   start();
-  EXPECT_EQ(ask(post("/v1/systemone", "{")).status, 400);
+  EXPECT_EQ(ask(post("/v1/systemone", "{")).status, 422);
   EXPECT_EQ(ask(post("/v1/systemone", R"({"questions": {}})")).status, 422);
   const http::Response nothing = ask(get("/v1/nothing"));
   EXPECT_EQ(nothing.status, 404);

@@ -109,7 +109,8 @@ http::Response answer(const Answer& answer) {
 
 // `detail` is what TypeSafe's clients read, `error` what Ollama's do.
 http::Response refuse(const Refusal& refusal, std::string_view request_id) {
-  const int status = http_status(refusal.kind);
+  // A body that is no JSON is a failed validation here, as jevcompat's conformance suite has it.
+  const int status = refusal.kind == Refusal::Kind::kNotJson ? 422 : http_status(refusal.kind);
   const std::string message = client_message(refusal);
   Json detail =
       status == 422

@@ -2,10 +2,10 @@
 import asyncio
 import re
 
-from harness import (KEY, KEYED_URL, LONG_STATE, MISTAKE, PICTURE_BYTES, PICTURE_URL, QUESTIONS,
+from harness import (KEY, KEYED_URL, LONG_STATE, MISTAKE, PICTURE_URL, QUESTIONS,
                      STATE, TOO_MANY_OPTIONS, URL, ask, check, done, environment, request,
                      require, require_answers, require_equal, require_raises)
-from typesafe_sdk import (AsyncTypeSafeClient, Box, Choice, Image, Noul, Score,
+from typesafe_sdk import (AsyncTypeSafeClient, Box, Choice, Noul, Score,
                           TypeSafeAuthenticationError, TypeSafeClient,
                           TypeSafeUnprocessableEntityError)
 
@@ -75,23 +75,6 @@ def _():
 def _():
     response = client.system_one(STATE, TYPED, extra_body={"images": [PICTURE_URL]})
     require_response(response, ask(request(images=[PICTURE_URL])))
-
-
-@check("picture as an asset (multipart)")
-def _():
-    state = "Look at the receipt."
-    response = client.system_one(state, TYPED, assets={"receipt": Image(PICTURE_BYTES)})
-    require_response(response, ask(request(state, images=[PICTURE_URL])))
-
-
-@check("compressed body (zstd)")
-def _():
-    # What the SDK does by itself from Python 3.14 on, for bodies of a kilobyte.
-    with TypeSafeClient(api_key="unused", base_url=URL, timeout=60, compression="zstd") as zstd:
-        response = zstd.system_one(LONG_STATE, TYPED)
-    sent = response.raw_http_response.request
-    require_equal(sent.headers.get("content-encoding"), "zstd", "what was sent")
-    require_response(response, ask(request(LONG_STATE)))
 
 
 @check("uncompressed body")
