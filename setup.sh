@@ -37,6 +37,10 @@ install_debian() {
       package=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/libclang-rt-\1-dev/p' | head -1)
       [ -n "$package" ] || continue
     fi
+    # Debian 12 has an older Boost beside 1.81; later releases have a newer one instead.
+    if [ "$package" = libboost1.81-dev ] && ! apt-cache show "$package" >/dev/null 2>&1; then
+      package=libboost-dev
+    fi
     dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
   done
   if [ ${#missing[@]} -eq 0 ]; then
