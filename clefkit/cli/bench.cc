@@ -1,7 +1,6 @@
 #include "clefkit/eval/bench.h"
 
-#include <chrono>
-
+#include "clefkit/base/stopwatch.h"
 #include "clefkit/bundle/open_model.h"
 #include "clefkit/cli/command.h"
 #include "clefkit/cli/flags.h"
@@ -19,12 +18,11 @@ struct BenchCommand {
 
   int run() {
     const InterruptScope interruptible;
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch stopwatch;
     EngineOptions engine_options = engine.options(model);
     engine_options.allow_unproven_fast = true;
     Engine engine_instance(open_model(model.directory()), engine_options);
-    const double load_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double load_seconds = stopwatch.seconds();
     Json facts;
     {
       Progress progress("measuring", "runs", quiet);

@@ -143,11 +143,7 @@ void AnswerFlags::add_to(CLI::App& app) {
 }
 
 AnswerOptions AnswerFlags::options() const {
-  static const std::map<std::string, ConfidenceRule> kRules{{"typesafe", ConfidenceRule::kTypesafe},
-                                                            {"top", ConfidenceRule::kTop},
-                                                            {"purity", ConfidenceRule::kPurity},
-                                                            {"entropy", ConfidenceRule::kEntropy}};
-  return {.confidence = kRules.at(confidence), .round_digits = round_digits};
+  return {.confidence = confidence_rule(confidence).value(), .round_digits = round_digits};
 }
 
 void RequestFlags::add_questions_to(CLI::App& app) {

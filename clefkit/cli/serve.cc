@@ -96,7 +96,9 @@ struct ServeCommand {
     warm_up(engine_instance);
     options.model = {.name = engine_instance.model().name,
                      .digest = model_digest(model.directory()),
-                     .version = CLEFKIT_VERSION};
+                     .version = CLEFKIT_VERSION,
+                     .max_tokens = limits.max_tokens,
+                     .has_vision = engine_instance.model().config.has_vision()};
     server::RequestLog request_log(log_format());
     server::Service service(engine_instance, std::move(options), request_log);
     http.max_connections = raise_descriptor_limit(http.max_connections);

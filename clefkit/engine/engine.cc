@@ -43,7 +43,7 @@ void check_pad_tokens(const Tokenizer& tokenizer, const ModelConfig& config) {
 
 }  // namespace
 
-Json response_to_json(const Response& response) {
+Json usage_to_json(const Response& response) {
   Json usage =
       Json::object({{"input_tokens", std::uint64_t{response.input_tokens}}, {"output_tokens", 0}});
   if (response.reused_tokens > 0) {
@@ -52,8 +52,13 @@ Json response_to_json(const Response& response) {
   if (response.dropped_state_tokens > 0) {
     usage.set("x_dropped_state_tokens", std::uint64_t{response.dropped_state_tokens});
   }
-  return Json::object(
-      {{"model", response.model}, {"answers", response.answers}, {"usage", std::move(usage)}});
+  return usage;
+}
+
+Json response_to_json(const Response& response) {
+  return Json::object({{"model", response.model},
+                       {"answers", response.answers},
+                       {"usage", usage_to_json(response)}});
 }
 
 Engine::Engine(Model model, const EngineOptions& options)

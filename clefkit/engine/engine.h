@@ -63,6 +63,8 @@ struct Response {
   double encode_seconds = 0, prefill_seconds = 0, head_seconds = 0;
 };
 
+// Its `usage`: tokens, and what of them was reused or dropped, if any was.
+Json usage_to_json(const Response& response);
 // The body of a System One response (cli.md, `ask --json`).
 Json response_to_json(const Response& response);
 

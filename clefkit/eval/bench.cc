@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <map>
 #include <random>
@@ -12,6 +11,7 @@
 
 #include "clefkit/backend/factory.h"
 #include "clefkit/backend/weights.h"
+#include "clefkit/base/stopwatch.h"
 
 namespace clefkit {
 namespace {
@@ -42,9 +42,9 @@ double median(std::vector<double> values) {
 }
 
 double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return stopwatch.seconds();
 }
 
 std::vector<float> noise(std::size_t count) {

@@ -11,11 +11,6 @@
 namespace clefkit {
 namespace {
 
-std::size_t top_index(std::span<const double> probabilities) {
-  return static_cast<std::size_t>(std::max_element(probabilities.begin(), probabilities.end()) -
-                                  probabilities.begin());
-}
-
 double mean_level(std::span<const double> probabilities) {
   double sum = 0;
   for (std::size_t i = 0; i < probabilities.size(); ++i) {
@@ -27,7 +22,7 @@ double mean_level(std::span<const double> probabilities) {
 // How far the levels lie from the most likely one, over what a uniform guess at the middle gives.
 double relative_spread(std::span<const double> probabilities) {
   const auto count = static_cast<double>(probabilities.size());
-  const auto top = static_cast<double>(top_index(probabilities));
+  const auto top = static_cast<double>(most_likely(probabilities));
   double spread = 0;
   double uniform_spread = 0;
   for (std::size_t i = 0; i < probabilities.size(); ++i) {
@@ -58,7 +53,7 @@ Json answer_of(const Question& question, std::span<const double> probabilities,
     return answer;
   }
   if (question.type == QuestionType::kChoice) {
-    answer.set("choice", question.options[top_index(probabilities)].id);
+    answer.set("choice", question.options[most_likely(probabilities)].id);
   } else {
     answer.set("score", rounded(mean_level(probabilities)));
   }
@@ -81,6 +76,23 @@ Json answer_of(const Question& question, std::span<const double> probabilities,
 
 }  // namespace
 
+std::optional<ConfidenceRule> confidence_rule(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, ConfidenceRule>, 4> kRules{
+      {{"typesafe", ConfidenceRule::kTypesafe},
+       {"top", ConfidenceRule::kTop},
+       {"purity", ConfidenceRule::kPurity},
+       {"entropy", ConfidenceRule::kEntropy}}};
+  for (const auto& [known, rule] : kRules) {
+    if (known == name) return rule;
+  }
+  return std::nullopt;
+}
+
+std::size_t most_likely(std::span<const double> probabilities) {
+  return static_cast<std::size_t>(std::max_element(probabilities.begin(), probabilities.end()) -
+                                  probabilities.begin());
+}
+
 Json answers_to_json(std::span<const Question> questions,
                      const std::vector<std::vector<double>>& probabilities,
                      const AnswerOptions& options) {
@@ -97,7 +109,7 @@ double confidence_of(QuestionType type, std::span<const double> probabilities,
   assert(!probabilities.empty());
   const auto count = static_cast<double>(probabilities.size());
   if (probabilities.size() == 1) return 1;
-  const double top = probabilities[top_index(probabilities)];
+  const double top = probabilities[most_likely(probabilities)];
   // 0 for a uniform distribution, 1 for a certain one.
   const auto above_uniform = [&](double value) { return (value - 1 / count) / (1 - 1 / count); };
   double confidence = 0;

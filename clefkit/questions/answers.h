@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "clefkit/base/json.h"
@@ -18,6 +19,9 @@ enum class ConfidenceRule {
   kEntropy,  // 1 + Σ p_i·ln p_i / ln n
 };
 
+// By the name that requests and flags use: typesafe, top, purity or entropy.
+std::optional<ConfidenceRule> confidence_rule(std::string_view name);
+
 struct AnswerOptions {
   ConfidenceRule confidence = ConfidenceRule::kTypesafe;
   // Decimals of every number, from 0, rounded as Python's round() does; otherwise none is rounded.
@@ -32,6 +36,9 @@ struct AnswerOptions {
 Json answers_to_json(std::span<const Question> questions,
                      const std::vector<std::vector<double>>& probabilities,
                      const AnswerOptions& options = {});
+
+// The index of the likeliest option, the first of several.
+std::size_t most_likely(std::span<const double> probabilities);
 
 // In 0 … 1. `type` matters to kTypesafe only.
 double confidence_of(QuestionType type, std::span<const double> probabilities, ConfidenceRule rule);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "clefkit/base/error.h"
-#include "clefkit/base/utf8.h"
+#include "clefkit/questions/json_members.h"
 
 namespace clefkit {
 namespace {
@@ -15,54 +15,19 @@ constexpr std::string_view kDefaultTrue = "The proposition is true or the answer
 constexpr std::string_view kDefaultFalse = "The proposition is false or the answer is no.";
 constexpr std::string_view kTypes = "noul, choice or score";
 
-template <typename... Args>
-[[noreturn]] void refuse(std::string where, fmt::format_string<Args...> format, Args&&... args) {
-  throw_error(ErrorCode::kInvalidArgument, std::move(where), format, std::forward<Args>(args)...);
-}
-
-// Text of the request within a message: one line, not longer than a line, valid UTF-8.
-std::string quoted(std::string_view text) {
-  constexpr std::size_t kLongest = 60;
-  std::string kept;
-  std::size_t at = 0;
-  while (at < text.size() && at < kLongest) {
-    const std::size_t length = utf8_sequence_length(text.substr(at));
-    kept += length == 0 ? "\uFFFD" : text.substr(at, length);
-    at += std::max(length, std::size_t{1});
-  }
-  std::string out;
-  append_json_string(out, kept);
-  return at < text.size() ? out + "…" : out;
-}
-
-// What stands at a place, for "…, expected an object".
-std::string found(const Json* value) {
-  if (value == nullptr) return "missing";
-  return value->is_string() ? quoted(value->string()) : std::string(value->kind_name());
-}
-
-Json* find(Json& object, std::string_view key) {
-  return const_cast<Json*>(std::as_const(object).find(key));
-}
-
-// The member, or nullptr when it is missing or null.
-Json* find_value(Json& object, std::string_view key) {
-  Json* value = find(object, key);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
 // The parser has seen to this in a request's text, but not in JSON that a caller put together.
 void require_unique_keys(const Json::Object& members, const std::string& where) {
   std::unordered_set<std::string_view> keys;
   for (const auto& [key, value] : members) {
-    if (!keys.insert(key).second) refuse(where, "{} stands twice, expected once", quoted(key));
+    if (!keys.insert(key).second)
+      refuse_invalid(where, "{} stands twice, expected once", in_quotes(key));
   }
 }
 
 void require_count(std::size_t count, CountRange range, std::string_view noun,
                    const std::string& where) {
   if (count >= range.min && count <= range.max) return;
-  refuse(where, "{} {}, expected {} to {}", count, noun, range.min, range.max);
+  refuse_invalid(where, "{} {}, expected {} to {}", count, noun, range.min, range.max);
 }
 
 std::optional<Json> description_of(Json value) {
@@ -72,13 +37,13 @@ std::optional<Json> description_of(Json value) {
 
 std::vector<Option> noul_options(Json* criteria, const std::string& where) {
   if (criteria != nullptr && !criteria->is_null() && !criteria->is_object()) {
-    refuse(where, "{}, expected an object with the descriptions of true and false",
-           found(criteria));
+    refuse_invalid(where, "{}, expected an object with the descriptions of true and false",
+                   found(criteria));
   }
   std::vector<Option> options{{"true", Json(kDefaultTrue)}, {"false", Json(kDefaultFalse)}};
   for (Option& option : options) {
     if (criteria == nullptr) break;
-    if (Json* given = find(*criteria, option.id)) {
+    if (Json* given = find_member(*criteria, option.id)) {
       option.description = description_of(std::move(*given));
     }
   }
@@ -87,14 +52,15 @@ std::vector<Option> noul_options(Json* criteria, const std::string& where) {
 
 std::vector<Option> choice_options(Json* criteria, CountRange range, const std::string& where) {
   if (criteria == nullptr || !criteria->is_object()) {
-    refuse(where, "{}, expected an object from option to description", found(criteria));
+    refuse_invalid(where, "{}, expected an object from option to description", found(criteria));
   }
   Json::Object& members = criteria->members();
   require_count(members.size(), range, "options", where);
   require_unique_keys(members, where);
   std::vector<Option> options;
   for (auto& [id, description] : members) {
-    if (id.empty()) refuse(where, "an option with the id \"\", expected at least one character");
+    if (id.empty())
+      refuse_invalid(where, "an option with the id \"\", expected at least one character");
     options.push_back({std::move(id), description_of(std::move(description))});
   }
   return options;
@@ -103,7 +69,7 @@ std::vector<Option> choice_options(Json* criteria, CountRange range, const std::
 std::vector<Option> score_options(const Json* criteria, CountRange range,
                                   const std::string& where) {
   if (criteria == nullptr || !criteria->is_array()) {
-    refuse(where, "{}, expected an array of levels from low to high", found(criteria));
+    refuse_invalid(where, "{}, expected an array of levels from low to high", found(criteria));
   }
   require_count(criteria->items().size(), range, "levels", where);
   std::vector<Option> options;
@@ -119,17 +85,17 @@ QuestionType read_type(const Json* type, const std::string& where) {
       if (type->string() == to_string(known)) return known;
     }
   }
-  refuse(where, "{}, expected {}", found(type), kTypes);
+  refuse_invalid(where, "{}, expected {}", found(type), kTypes);
 }
 
 Question read_question(std::string id, Json json, const RequestLimits& limits) {
   const std::string where = question_place(id);
-  if (!json.is_object()) refuse(where, "{}, expected an object", found(&json));
+  if (!json.is_object()) refuse_invalid(where, "{}, expected an object", found(&json));
   require_unique_keys(json.members(), where);
   Question question;
   question.id = std::move(id);
-  question.type = read_type(find(json, "type"), where + ".type");
-  Json* criteria = find(json, "criteria");
+  question.type = read_type(find_member(json, "type"), where + ".type");
+  Json* criteria = find_member(json, "criteria");
   switch (question.type) {
     case QuestionType::kNoul:
       question.options = noul_options(criteria, where + ".criteria");
@@ -147,7 +113,8 @@ Question read_question(std::string id, Json json, const RequestLimits& limits) {
     question.instructions = std::move(*instructions);
   } else if (question.id.empty()) {
     // The head reads the tokens of one or the other; of nothing it would take the mean.
-    refuse(where + ".instructions", "missing, expected some where the question's id is empty");
+    refuse_invalid(where + ".instructions",
+                   "missing, expected some where the question's id is empty");
   }
   return question;
 }
@@ -155,12 +122,13 @@ Question read_question(std::string id, Json json, const RequestLimits& limits) {
 std::vector<Question> read_questions(Json* json, const RequestLimits& limits) {
   const std::string where = "questions";
   if (json == nullptr || !json->is_object()) {
-    refuse(where, "{}, expected an object from id to question", found(json));
+    refuse_invalid(where, "{}, expected an object from id to question", found(json));
   }
   Json::Object& members = json->members();
-  if (members.empty()) refuse(where, "empty, expected at least one question");
+  if (members.empty()) refuse_invalid(where, "empty, expected at least one question");
   if (limits.max_questions && members.size() > *limits.max_questions) {
-    refuse(where, "{} questions, expected at most {}", members.size(), *limits.max_questions);
+    refuse_invalid(where, "{} questions, expected at most {}", members.size(),
+                   *limits.max_questions);
   }
   require_unique_keys(members, where);
   std::vector<Question> questions;
@@ -173,7 +141,7 @@ std::vector<Question> read_questions(Json* json, const RequestLimits& limits) {
 std::vector<Json> read_media(Json& request, const std::string& key) {
   Json* items = find_value(request, key);
   if (items == nullptr) return {};
-  if (!items->is_array()) refuse(key, "{}, expected an array", found(items));
+  if (!items->is_array()) refuse_invalid(key, "{}, expected an array", found(items));
   return std::move(items->items());
 }
 
@@ -193,7 +161,7 @@ std::string_view to_string(QuestionType type) {
 }
 
 std::string question_place(std::string_view question_id) {
-  const std::string name = quoted(question_id);
+  const std::string name = in_quotes(question_id);
   // The quotes stay where the id could be taken for more or less than it is.
   const bool is_plain = name.size() == question_id.size() + 2 && !question_id.empty() &&
                         question_id.find_first_of(". ") == question_id.npos;
@@ -215,21 +183,22 @@ Request parse_request(std::string_view json, const std::string& where,
 }
 
 Request request_from_json(Json json, const std::string& where, const RequestLimits& limits) {
-  if (!json.is_object()) refuse(where, "{}, expected an object", found(&json));
+  if (!json.is_object()) refuse_invalid(where, "{}, expected an object", found(&json));
   require_unique_keys(json.members(), where);
   Request request;
   if (Json* model = find_value(json, "model")) {
-    if (!model->is_string()) refuse("model", "{}, expected a string", found(model));
+    if (!model->is_string()) refuse_invalid("model", "{}, expected a string", found(model));
     request.model = std::move(model->string());
   }
-  Json* state = find(json, "state");
-  if (state == nullptr) refuse("state", "missing, expected any JSON value");
+  Json* state = find_member(json, "state");
+  if (state == nullptr) refuse_invalid("state", "missing, expected any JSON value");
   request.state = std::move(*state);
-  request.questions = read_questions(find(json, "questions"), limits);
+  request.questions = read_questions(find_member(json, "questions"), limits);
   request.images = read_media(json, "images");
   request.videos = read_media(json, "videos");
   if (Json* kwargs = find_value(json, "media_kwargs")) {
-    if (!kwargs->is_object()) refuse("media_kwargs", "{}, expected an object", found(kwargs));
+    if (!kwargs->is_object())
+      refuse_invalid("media_kwargs", "{}, expected an object", found(kwargs));
     request.media_kwargs = std::move(*kwargs);
   }
   return request;

@@ -29,6 +29,8 @@ struct ModelIdentity {
   std::string name;     // E.g. "clef-flash".
   std::string digest;   // SHA-256 of the manifest, or of a checkpoint's index and configuration.
   std::string version;  // Of clefkit.
+  std::size_t max_tokens = 16384;
+  bool has_vision = true;
 };
 
 // Everything about one answer that goes into a body.

@@ -30,6 +30,8 @@ void answer(const server::Dialect& dialect, const server::Call& call) {
     const std::size_t count = question.options.size();
     response.probabilities.emplace_back(count, 1.0 / static_cast<double>(count));
   }
+  response.answers =
+      clefkit::answers_to_json(call.request.questions, response.probabilities, call.answers);
   check_json(
       dialect.answer({.call = call, .response = response, .model = kModel, .request_id = "r"}));
 }

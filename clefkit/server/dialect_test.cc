@@ -147,6 +147,7 @@ void expect_answer(const Json& test, const Dialect& dialect, const Call& call) {
     for (const Json& number : row.items()) numbers.push_back(*number.as_double());
   }
   ASSERT_EQ(response.probabilities.size(), call.request.questions.size());
+  response.answers = answers_to_json(call.request.questions, response.probabilities, call.answers);
   const http::Response answer = dialect.answer({.call = call,
                                                 .response = response,
                                                 .model = kModel,

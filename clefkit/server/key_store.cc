@@ -5,19 +5,13 @@
 #include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
 #include "clefkit/base/sha256.h"
+#include "clefkit/base/trimmed.h"
 
 namespace clefkit::server {
 namespace {
 
 constexpr std::uint64_t kFileLimitBytes = 1 << 20;
 constexpr auto kCheckEvery = std::chrono::seconds(1);
-constexpr std::string_view kSpace = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(kSpace);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
 
 std::string digest_of(std::string_view key) { return sha256_hex(as_bytes(key)); }
 

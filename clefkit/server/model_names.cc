@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <string>
 
+#include "clefkit/base/trimmed.h"
+
 namespace clefkit::server {
 namespace {
 
 std::string lower_trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == text.npos) return {};
-  std::string out(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
+  std::string out(trimmed(text));
   std::ranges::transform(out, out.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });

@@ -51,15 +51,15 @@ Json usage_of(const Response& response) {
 }
 
 http::Response answer(const Answer& answer) {
-  const std::vector<Question>& questions = answer.call.request.questions;
-  const auto& probabilities = answer.response.probabilities;
-  const Json system_one = answers_to_json(questions, probabilities, answer.call.answers);
-  return json_response(200,
-                       Json::object({{"answers", openai_answers(questions, probabilities,
-                                                                system_one, answer.call.memo)},
-                                     {"model", answer.model.name},
-                                     {"usage", usage_of(answer.response)}}),
-                       answer.request_id);
+  const Response& response = answer.response;
+  return json_response(
+      200,
+      Json::object(
+          {{"answers", openai_answers(answer.call.request.questions, response.probabilities,
+                                      response.answers, answer.call.memo)},
+           {"model", answer.model.name},
+           {"usage", usage_of(response)}}),
+      answer.request_id);
 }
 
 struct ErrorForm {

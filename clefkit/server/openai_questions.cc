@@ -147,10 +147,6 @@ Json read_question(Json& question, const std::string& where, std::vector<Json>& 
   return out;
 }
 
-std::size_t top_index(const std::vector<double>& probabilities) {
-  return static_cast<std::size_t>(std::ranges::max_element(probabilities) - probabilities.begin());
-}
-
 Json choice_probabilities(const std::vector<double>& probabilities, const Json::Array& values) {
   Json list = Json::array();
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -202,7 +198,7 @@ Json openai_answers(const std::vector<Question>& questions,
       const Json::Array& values = asked.find("values")->items();
       answer = Json::object({{"type", *from.find("type")}, {"name", *asked.find("name")}});
       answer.set(is_choice ? "choice" : "score",
-                 is_choice ? values[top_index(probabilities[i])] : *from.find("score"));
+                 is_choice ? values[most_likely(probabilities[i])] : *from.find("score"));
       answer.set("confidence", *from.find("confidence"));
       answer.set("probabilities", is_choice ? choice_probabilities(probabilities[i], values)
                                             : level_probabilities(probabilities[i], values));

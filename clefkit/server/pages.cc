@@ -1,6 +1,9 @@
 #include "clefkit/server/pages.h"
 
+#include <cstdint>
+
 #include "clefkit/base/json.h"
+#include "clefkit/server/workers_ai_rules.h"
 
 namespace clefkit::server {
 namespace {
@@ -35,9 +38,8 @@ Json openai_model(const ModelIdentity& model) {
 
 // One body for two families of clients: TypeSafe's reads `models`, OpenAI's `data`.
 Json model_list(const ModelIdentity& model) {
-  const Json described = Json::object({{"name", model.name},
-                                       {"description", kDescription},
-                                       {"release_date", kReleaseDate}});
+  const Json described = Json::object(
+      {{"name", model.name}, {"description", kDescription}, {"release_date", kReleaseDate}});
   return Json::object({{"models", Json::array({described})},
                        {"object", "list"},
                        {"data", Json::array({openai_model(model)})}});
@@ -51,16 +53,17 @@ Json openrouter_list(const ModelIdentity& model) {
        {"name", model.name},
        {"created", kReleaseTime},
        {"description", kDescription},
-       {"context_length", 16384},
+       {"context_length", std::uint64_t{model.max_tokens}},
        {"architecture",
-        Json::object({{"modality", "text+image->decisions"},
-                      {"input_modalities", Json::array({"text", "image"})},
+        Json::object({{"modality", model.has_vision ? "text+image->decisions" : "text->decisions"},
+                      {"input_modalities",
+                       model.has_vision ? Json::array({"text", "image"}) : Json::array({"text"})},
                       {"output_modalities", Json::array({"decisions"})},
                       {"tokenizer", "Other"},
                       {"instruct_type", nullptr}})},
        {"pricing", Json::object({{"prompt", "0"}, {"completion", "0"}})},
        {"top_provider", Json::object({{"is_moderated", false},
-                                      {"context_length", 16384},
+                                      {"context_length", std::uint64_t{model.max_tokens}},
                                       {"max_completion_tokens", nullptr}})},
        {"per_request_limits", nullptr},
        {"supported_parameters", Json::array()},
@@ -74,13 +77,13 @@ Json openrouter_list(const ModelIdentity& model) {
 
 Json vercel_list(const ModelIdentity& model) {
   return Json::object(
-      {{"models",
-        Json::array({Json::object({{"id", model.name},
-                                   {"name", model.name},
-                                   {"modelType", "decision"},
-                                   {"specification", Json::object({{"specificationVersion", "v4"},
-                                                                   {"provider", "clefkit"},
-                                                                   {"modelId", model.name}})}})})}});
+      {{"models", Json::array({Json::object(
+                      {{"id", model.name},
+                       {"name", model.name},
+                       {"modelType", "decision"},
+                       {"specification", Json::object({{"specificationVersion", "v4"},
+                                                       {"provider", "clefkit"},
+                                                       {"modelId", model.name}})}})})}});
 }
 
 Json ollama_model(const ModelIdentity& model) {
@@ -102,20 +105,14 @@ Json ollama_show(const ModelIdentity& model) {
                        {"template", ""},
                        {"details", Json::object({{"family", "clef"}, {"format", "clefkit"}})},
                        {"model_info", Json::object({{"general.architecture", "clef"}})},
-                       {"capabilities", Json::array({"decision", "vision"})},
+                       {"capabilities", model.has_vision ? Json::array({"decision", "vision"})
+                                                         : Json::array({"decision"})},
                        {"modified_at", std::string(kReleaseDate) + "T00:00:00Z"},
                        {"x_model_digest", model.digest}});
 }
 
-Json workers_envelope(Json result) {
-  return Json::object({{"result", std::move(result)},
-                       {"success", true},
-                       {"errors", Json::array()},
-                       {"messages", Json::array()}});
-}
-
 Json workers_search(const ModelIdentity& model) {
-  return workers_envelope(
+  return workers_ai_envelope(
       Json::array({Json::object({{"id", model.digest},
                                  {"name", "@cf/cloudflare/" + model.name},
                                  {"description", "A Clef decision model on this machine"},
@@ -135,7 +132,7 @@ Json workers_schema() {
              {"questions",
               Json::object({{"type", "object"}, {"minProperties", 1}, {"maxProperties", 64}})},
              {"images", Json::object({{"type", "array"}, {"maxItems", 4}})}})}});
-  return workers_envelope(
+  return workers_ai_envelope(
       Json::object({{"input", input}, {"output", Json::object({{"type", "object"}})}}));
 }
 

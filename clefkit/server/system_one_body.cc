@@ -1,8 +1,6 @@
 #include "clefkit/server/system_one_body.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <utility>
 
 #include "clefkit/server/image_parts.h"
@@ -14,14 +12,8 @@ namespace {
 constexpr RequestLimits kLimits{.bytes = kSystemOneBodyBytes};
 
 ConfidenceRule confidence_rule_of(const Json& value) {
-  static constexpr std::array<std::pair<std::string_view, ConfidenceRule>, 4> kRules{
-      {{"typesafe", ConfidenceRule::kTypesafe},
-       {"top", ConfidenceRule::kTop},
-       {"purity", ConfidenceRule::kPurity},
-       {"entropy", ConfidenceRule::kEntropy}}};
-  for (const auto& [name, rule] : kRules) {
-    if (value.is_string() && value.string() == name) return rule;
-  }
+  const auto rule = value.is_string() ? confidence_rule(value.string()) : std::nullopt;
+  if (rule) return *rule;
   refuse_invalid("x_confidence", "{}, expected typesafe, top, purity or entropy", found(&value));
 }
 
@@ -63,18 +55,6 @@ void rename_files(Json& body) {
   }
 }
 
-Json usage_of(const Response& response) {
-  Json usage =
-      Json::object({{"input_tokens", std::uint64_t{response.input_tokens}}, {"output_tokens", 0}});
-  if (response.reused_tokens > 0) {
-    usage.set("x_reused_tokens", std::uint64_t{response.reused_tokens});
-  }
-  if (response.dropped_state_tokens > 0) {
-    usage.set("x_dropped_state_tokens", std::uint64_t{response.dropped_state_tokens});
-  }
-  return usage;
-}
-
 }  // namespace
 
 JsonLimits system_one_json_limits() { return json_limits_of(kLimits); }
@@ -89,14 +69,14 @@ Call read_system_one_call(Json body, const ModelIdentity& model) {
   for (const Question& question : call.request.questions) {
     const auto null = std::ranges::find_if(question.legend, &Json::is_null);
     if (null == question.legend.end()) continue;
-    refuse_invalid(fmt::format("{}.criteria[{}]", question_place(question.id),
-                               null - question.legend.begin()),
-                   "null, expected a level's description");
+    refuse_invalid(
+        fmt::format("{}.criteria[{}]", question_place(question.id), null - question.legend.begin()),
+        "null, expected a level's description");
   }
   if (call.request.model) require_model(*call.request.model, "model", model);
   std::vector<Json>& images = call.request.images;
   for (std::size_t i = 0; i < images.size(); ++i) {
-    images[i] = image_source(std::move(images[i]), fmt::format("images[{}]", i));
+    images[i] = image_source(std::move(images[i]), image_place(i));
   }
   move_images(call.request.state, images);
   return call;
@@ -105,9 +85,8 @@ Call read_system_one_call(Json body, const ModelIdentity& model) {
 Json system_one_answer_body(const Answer& answer) {
   const Response& response = answer.response;
   return Json::object({{"model", answer.model.name},
-                       {"answers", answers_to_json(answer.call.request.questions,
-                                                   response.probabilities, answer.call.answers)},
-                       {"usage", usage_of(response)},
+                       {"answers", response.answers},
+                       {"usage", usage_to_json(response)},
                        {"x_request_id", answer.request_id},
                        {"x_model_digest", answer.model.digest},
                        {"x_version", answer.model.version},

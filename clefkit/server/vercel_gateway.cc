@@ -59,21 +59,20 @@ Call parse(const http::Request& request, std::span<const std::string>, const Mod
   return call;
 }
 
-Json answer_of(const Question& question, Json& system_one) {
+Json answer_of(const Question& question, const Json& system_one) {
   if (question.type == QuestionType::kNoul) {
-    return Json::object(
-        {{"type", "boolean"}, {"probability", std::move(*find_member(system_one, "noul"))}});
+    return Json::object({{"type", "boolean"}, {"probability", *system_one.find("noul")}});
   }
   const std::string name(to_string(question.type));
   return Json::object({{"type", name},
-                       {name, std::move(*find_member(system_one, name))},
-                       {"probabilities", std::move(*find_member(system_one, "probabilities"))}});
+                       {name, *system_one.find(name)},
+                       {"probabilities", *system_one.find("probabilities")}});
 }
 
 // Numbers are not rounded, so the answer declares no rounding.
 http::Response answer(const Answer& answer) {
   const std::vector<Question>& questions = answer.call.request.questions;
-  Json system_one = answers_to_json(questions, answer.response.probabilities, answer.call.answers);
+  const Json& system_one = answer.response.answers;
   Json answers = Json::object();
   for (std::size_t i = 0; i < questions.size(); ++i) {
     answers.set(questions[i].id, answer_of(questions[i], system_one.members()[i].second));

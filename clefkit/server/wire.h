@@ -9,6 +9,7 @@
 #include "clefkit/base/error.h"
 #include "clefkit/base/json.h"
 #include "clefkit/http/message.h"
+#include "clefkit/questions/json_members.h"
 #include "clefkit/server/dialect.h"
 #include "clefkit/server/refusal.h"
 
@@ -29,21 +30,5 @@ http::Response error_response(int status, const Json& body, const Refusal& refus
 // The refusal's message as far as it concerns the client: a failure of ours is not its business,
 // and may name our files.
 std::string client_message(const Refusal& refusal);
-
-// Text of a request within a message: one line, not longer than a line, valid UTF-8.
-std::string in_quotes(std::string_view text);
-// What stands at a place, for "…, expected an object".
-std::string found(const Json* value);
-
-// The member of that name, or nullptr when it is missing, or this is no object.
-Json* find_member(Json& object, std::string_view key);
-// The same for a member whose null means that it is missing.
-Json* find_value(Json& object, std::string_view key);
-
-template <typename... Args>
-[[noreturn]] void refuse_invalid(std::string where, fmt::format_string<Args...> format,
-                                 Args&&... args) {
-  throw_error(ErrorCode::kInvalidArgument, std::move(where), format, std::forward<Args>(args)...);
-}
 
 }  // namespace clefkit::server

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "clefkit/base/trimmed.h"
 #include "clefkit/server/wire.h"
 #include "clefkit/server/workers_ai_rules.h"
 
@@ -11,13 +12,6 @@ constexpr std::size_t kBodyBytes = std::size_t{13} << 20;
 constexpr int kDecimals = 4;
 constexpr RequestLimits kLimits{
     .bytes = kBodyBytes, .max_questions = 64, .options = {2, 255}, .levels = {2, 10}};
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == text.npos) return "";
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 // The path ends in @cf/cloudflare/clef-flash, the body's `model` says clef-flash.
 void check_model(std::span<const std::string> path_arguments, const Json& body,
@@ -60,15 +54,9 @@ http::Response answer(const Answer& answer) {
   const Json usage =
       Json::object({{"input_tokens", std::uint64_t{response.input_tokens}}, {"output_tokens", 0}});
   const Json result =
-      Json::object({{"model", answer.model.name},
-                    {"answers", answers_to_json(answer.call.request.questions,
-                                                response.probabilities, answer.call.answers)},
-                    {"usage", usage}});
-  const Json body = Json::object({{"result", result},
-                                  {"success", true},
-                                  {"errors", Json::array()},
-                                  {"messages", Json::array()}});
-  return with_own_headers(json_response(200, body, answer.request_id), answer.request_id);
+      Json::object({{"model", answer.model.name}, {"answers", response.answers}, {"usage", usage}});
+  return with_own_headers(json_response(200, workers_ai_envelope(result), answer.request_id),
+                          answer.request_id);
 }
 
 // Its schema speaks of members that are missing and of types; everything else is refused by the

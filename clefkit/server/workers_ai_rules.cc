@@ -158,4 +158,11 @@ void check_workers_ai_body(const Json& body) {
   }
 }
 
+Json workers_ai_envelope(Json result) {
+  return Json::object({{"result", std::move(result)},
+                       {"success", true},
+                       {"errors", Json::array()},
+                       {"messages", Json::array()}});
+}
+
 }  // namespace clefkit::server

@@ -9,4 +9,7 @@ namespace clefkit::server {
 // Throws Error(kInvalidArgument) naming the member.
 void check_workers_ai_body(const Json& body);
 
+// What Workers AI wraps round every result.
+Json workers_ai_envelope(Json result);
+
 }  // namespace clefkit::server
