@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 
 DEBIAN_PACKAGES=(
   g++ cmake ninja-build pkg-config python3 python3-venv xz-utils
-  libboost1.81-dev libspdlog-dev                                # the server
+  libboost1.81-dev libspdlog-dev libzstd-dev                    # the server
   libfmt-dev libssl-dev libtbb-dev libhwy-dev libcli11-dev libutf8proc-dev libpcre2-dev
   libjpeg-dev libpng-dev libwebp-dev libgif-dev libseccomp-dev   # pictures
   libavformat-dev libavcodec-dev libavutil-dev libswscale-dev            # clips
@@ -18,7 +18,7 @@ DEBIAN_PACKAGES=(
   clang libclang-rt-14-dev                                     # fuzz targets
 )
 HOMEBREW_PACKAGES=(
-  cmake ninja pkg-config boost spdlog fmt openssl@3 tbb highway cli11 utf8proc pcre2 googletest
+  cmake ninja pkg-config boost spdlog zstd fmt openssl@3 tbb highway cli11 utf8proc pcre2 googletest
   jpeg-turbo libpng webp giflib ffmpeg
   google-benchmark openblas xz
 )

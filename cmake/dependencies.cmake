@@ -14,6 +14,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)   # text: NFC
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)       # text: the pre-tokenizer's pattern
 if(NOT CLEFKIT_LIBRARY_ONLY)
+  pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)         # http: compressed bodies
   # media: only the decoder's program links these
   pkg_check_modules(jpeg REQUIRED IMPORTED_TARGET libjpeg)
   pkg_check_modules(webp REQUIRED IMPORTED_TARGET libwebp libwebpdemux)

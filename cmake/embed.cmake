@@ -1,4 +1,4 @@
-# cmake -DOUT=assets.cc "-DFILES=a|b" -P embed.cmake: a C++ file with the bytes of files, by name.
+# cmake -DOUT=embedded.cc "-DFILES=a|b" -P embed.cmake: a C++ file with the bytes of files, by name.
 string(REPLACE "|" ";" FILES "${FILES}")
 set(text "#include \"clefkit/server/pages.h\"\n\n#include <array>\n#include <utility>\n\nnamespace clefkit::server {\nnamespace {\n\n")
 set(table "")

@@ -17,11 +17,13 @@ int hex_value(char c) {
 
 std::optional<std::string_view> find_header(const Headers& headers, std::string_view name) {
   for (const auto& [key, value] : headers) {
-    if (std::ranges::equal(key, name, [](char a, char b) { return lower(a) == lower(b); })) {
-      return value;
-    }
+    if (equal_ignoring_case(key, name)) return value;
   }
   return std::nullopt;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
 std::optional<std::string> percent_decode(std::string_view text) {

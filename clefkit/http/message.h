@@ -36,6 +36,9 @@ struct Response {
   Headers headers{};
 };
 
+// Of ASCII letters alone, as HTTP's tokens are compared.
+bool equal_ignoring_case(std::string_view a, std::string_view b);
+
 // Decodes "%41" to "A"; nothing for a "%" without two hex digits after it, and for a NUL.
 std::optional<std::string> percent_decode(std::string_view text);
 

@@ -24,6 +24,16 @@ TEST(Base64, DecodesTheStandardsExamples) {
   EXPECT_EQ(decoded("Zm9vYmFy"), "foobar");
 }
 
+TEST(Base64, EncodesTheStandardsExamples) {
+  EXPECT_EQ(encode_base64(""), "");
+  EXPECT_EQ(encode_base64("f"), "Zg==");
+  EXPECT_EQ(encode_base64("fo"), "Zm8=");
+  EXPECT_EQ(encode_base64("foo"), "Zm9v");
+  EXPECT_EQ(encode_base64("foob"), "Zm9vYg==");
+  EXPECT_EQ(encode_base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(encode_base64("\xFB\xFF"), "+/8=");
+}
+
 TEST(Base64, TakesWhatClientsSend) {
   EXPECT_EQ(decoded("Zm9v\r\nYg=\n=\n"), "foob");
   EXPECT_EQ(decoded("Zm9vYg"), "foob");

@@ -286,6 +286,8 @@ struct StatusRow {
 TEST(Dialects, HaveTheirOwnStatuses) {
   for (const StatusRow& row : {StatusRow{Kind::kNotJson, {422, 400, 400, 400, 400}},
                                StatusRow{Kind::kInvalid, {422, 400, 422, 400, 400}},
+                               StatusRow{Kind::kMediaType, {415, 415, 415, 415, 415}},
+                               StatusRow{Kind::kUnusedAsset, {400, 400, 422, 400, 400}},
                                StatusRow{Kind::kUnknownModel, {400, 400, 400, 404, 404}},
                                StatusRow{Kind::kTooManyTokens, {413, 413, 413, 413, 413}},
                                StatusRow{Kind::kBodyTooLarge, {413, 413, 413, 413, 413}},

@@ -93,7 +93,10 @@ ErrorForm form_of(const Refusal& refusal) {
     case Kind::kMethodNotAllowed:
       return {405, kClient, "method_not_allowed"};
     case Kind::kUnsupported:
+    case Kind::kUnusedAsset:
       return {400, kClient, "unsupported_value"};
+    case Kind::kMediaType:
+      return {415, kClient, "unsupported_media_type"};
     case Kind::kBusy:
       return {429, "rate_limit_error", "rate_limit_exceeded"};
     case Kind::kStopping:

@@ -28,6 +28,7 @@ int http_status(Refusal::Kind kind) {
   switch (kind) {
     case Kind::kNotJson:
     case Kind::kUnknownModel:
+    case Kind::kUnusedAsset:
       return 400;
     case Kind::kUnauthorized:
       return 401;
@@ -40,6 +41,8 @@ int http_status(Refusal::Kind kind) {
     case Kind::kTooManyTokens:
     case Kind::kBodyTooLarge:
       return 413;
+    case Kind::kMediaType:
+      return 415;
     case Kind::kInvalid:
     case Kind::kUnsupported:
       return 422;

@@ -14,7 +14,9 @@ struct Refusal : std::runtime_error {
   enum class Kind {
     kNotJson,           // The body is no JSON text.
     kInvalid,           // It is, but says something that the protocol does not allow.
+    kMediaType,         // The body has a form that is not read here.
     kUnknownModel,      //
+    kUnusedAsset,       // It comes with a file that nothing in it refers to.
     kTooManyTokens,     // The record does not fit the model's length.
     kBodyTooLarge,      //
     kUnauthorized,      // No key, or a wrong one.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "clefkit/base/stopwatch.h"
+#include "clefkit/http/content_coding.h"
 #include "clefkit/server/pages.h"
 
 namespace clefkit::server {
@@ -33,6 +34,26 @@ Refusal::Kind kind_of_status(int status) {
       return Refusal::Kind::kInternal;
     default:
       return Refusal::Kind::kNotJson;
+  }
+}
+
+// The body without its Content-Encoding.
+std::string decoded_body(http::Request& request, std::size_t max_bytes) {
+  const std::string_view coding = request.header("content-encoding").value_or("");
+  try {
+    return http::decode_content(coding, std::move(request.body), max_bytes);
+  } catch (const Error& error) {
+    const auto as = [&](Refusal::Kind kind) {
+      return Refusal(kind, error.where(), error.message());
+    };
+    switch (error.code()) {
+      case ErrorCode::kTooLarge:
+        throw as(Refusal::Kind::kBodyTooLarge);
+      case ErrorCode::kUnsupported:
+        throw as(Refusal::Kind::kMediaType);
+      default:
+        throw as(Refusal::Kind::kNotJson);
+    }
   }
 }
 
@@ -228,6 +249,7 @@ void Service::submit(const std::shared_ptr<Visit>& visit, const Dialect& dialect
 // What the answer is written from stays with the visit; the rest is the job's.
 Job::Work Service::read_call(Visit& visit, const Dialect& dialect,
                              const std::vector<std::string>& arguments) const {
+  visit.request.body = decoded_body(visit.request, dialect.max_body_bytes);
   visit.call = dialect.parse(visit.request, arguments, options_.model);
   visit.request.body = {};
   Request& request = visit.call.request;

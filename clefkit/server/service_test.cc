@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <future>
 
@@ -184,6 +185,30 @@ TEST_F(ServiceTest, TakesNothingNewWhenItStops) {
   EXPECT_EQ(ask(get("/healthz")).status, 200);
   const http::Response refused = ask(post("/v1/systemone", kBody));
   EXPECT_GE(refused.status, 500);
+}
+
+TEST_F(ServiceTest, ReadsCompressedBodies) {
+  start();
+  std::string frame(ZSTD_compressBound(sizeof(kBody)), '\0');
+  frame.resize(ZSTD_compress(frame.data(), frame.size(), kBody, sizeof(kBody) - 1, 1));
+  const auto ask_coded = [&](const char* coding, std::string body) {
+    return ask(post("/v1/systemone", std::move(body), {{"Content-Encoding", coding}}));
+  };
+  const http::Response compressed = ask_coded("zstd", frame);
+  ASSERT_EQ(compressed.status, 200) << compressed.body;
+  EXPECT_EQ(*json_of(compressed).find("answers"),
+            *json_of(ask(post("/v1/systemone", kBody))).find("answers"));
+
+  EXPECT_EQ(ask_coded("zstd", kBody).status, 422);
+  const http::Response unknown = ask_coded("gzip", kBody);
+  EXPECT_EQ(unknown.status, 415);
+  EXPECT_EQ(http::find_header(unknown.headers, "accept-encoding"), "zstd");
+
+  const std::string bomb(kSystemOne.max_body_bytes + 1, ' ');
+  std::string bomb_frame(ZSTD_compressBound(bomb.size()), '\0');
+  bomb_frame.resize(
+      ZSTD_compress(bomb_frame.data(), bomb_frame.size(), bomb.data(), bomb.size(), 1));
+  EXPECT_EQ(ask_coded("zstd", bomb_frame).status, 413);
 }
 
 }  // namespace

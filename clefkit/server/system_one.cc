@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "clefkit/server/assets.h"
 #include "clefkit/server/system_one_body.h"
 #include "clefkit/server/wire.h"
 
@@ -13,7 +14,9 @@ std::string_view error_type(Refusal::Kind kind) {
     case Kind::kNotJson:
     case Kind::kInvalid:
     case Kind::kUnsupported:
+    case Kind::kMediaType:
       return "invalid_request_error";
+    case Kind::kUnusedAsset:
     case Kind::kUnknownModel:
       return "api_usage_error";
     case Kind::kTooManyTokens:
@@ -99,7 +102,10 @@ http::Response with_typesafe_id(http::Response response, std::string_view reques
 }
 
 Call parse(const http::Request& request, std::span<const std::string>, const ModelIdentity& model) {
-  return read_system_one_call(read_body(request, system_one_json_limits()), model);
+  const JsonLimits limits = system_one_json_limits();
+  return read_system_one_call(
+      is_multipart(request) ? read_multipart_body(request, limits) : read_body(request, limits),
+      model);
 }
 
 http::Response answer(const Answer& answer) {

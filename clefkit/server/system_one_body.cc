@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "clefkit/server/assets.h"
 #include "clefkit/server/image_parts.h"
 #include "clefkit/server/wire.h"
 
@@ -64,6 +65,7 @@ Call read_system_one_call(Json body, const ModelIdentity& model) {
   Call call;
   read_extensions(body, call);
   rename_files(body);
+  std::vector<Asset> assets = take_assets(body);
   call.request = request_from_json(std::move(body), "body", kLimits);
   // The protocol repeats each level in the legend, where null would stand for nothing.
   for (const Question& question : call.request.questions) {
@@ -78,6 +80,7 @@ Call read_system_one_call(Json body, const ModelIdentity& model) {
   for (std::size_t i = 0; i < images.size(); ++i) {
     images[i] = image_source(std::move(images[i]), image_place(i));
   }
+  place_assets(std::move(assets), call.request);
   move_images(call.request.state, images);
   return call;
 }

@@ -4,12 +4,13 @@
 #include <cmath>
 #include <cstdint>
 
+#include "clefkit/http/content_coding.h"
 #include "clefkit/server/model_names.h"
 
 namespace clefkit::server {
 namespace {
 
-constexpr std::string_view kBody = "body";
+constexpr char kBody[] = "body";
 
 void add_retry_headers(const Refusal& refusal, http::Headers& headers) {
   if (!refusal.retry_after_seconds) return;
@@ -25,16 +26,24 @@ void add_retry_headers(const Refusal& refusal, http::Headers& headers) {
 
 Json read_body(const http::Request& request, const JsonLimits& limits) {
   if (request.body.size() > limits.bytes) {
-    throw Refusal(Refusal::Kind::kBodyTooLarge, std::string(kBody),
+    throw Refusal(Refusal::Kind::kBodyTooLarge, kBody,
                   fmt::format("{} bytes, expected at most {}", request.body.size(), limits.bytes));
   }
-  const std::string_view type = request.header("content-type").value_or("");
-  if (type.starts_with("multipart/")) {
-    throw Refusal(Refusal::Kind::kNotJson, std::string(kBody),
-                  fmt::format("{}, expected JSON with the media in it", in_quotes(type)));
+  if (is_multipart(request)) {
+    throw Refusal(Refusal::Kind::kNotJson, kBody,
+                  fmt::format("{}, expected JSON with the media in it",
+                              in_quotes(*request.header("content-type"))));
   }
+  return parse_body(request.body, kBody, limits);
+}
+
+bool is_multipart(const http::Request& request) {
+  return request.header("content-type").value_or("").starts_with("multipart/");
+}
+
+Json parse_body(std::string_view text, const std::string& where, const JsonLimits& limits) {
   try {
-    return parse_json(request.body, std::string(kBody), limits);
+    return parse_json(text, where, limits);
   } catch (const Error& error) {
     throw Refusal(Refusal::Kind::kNotJson, error.where(), error.message());
   }
@@ -58,6 +67,9 @@ http::Response error_response(int status, const Json& body, const Refusal& refus
                               std::string_view request_id) {
   http::Response response = json_response(status, body, request_id);
   add_retry_headers(refusal, response.headers);
+  if (refusal.kind == Refusal::Kind::kMediaType) {
+    response.headers.emplace_back("Accept-Encoding", std::string(http::kContentCodings));
+  }
   return response;
 }
 

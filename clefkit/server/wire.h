@@ -18,6 +18,9 @@ namespace clefkit::server {
 
 // The request's body as JSON. Throws Refusal: kBodyTooLarge or kNotJson.
 Json read_body(const http::Request& request, const JsonLimits& limits);
+bool is_multipart(const http::Request& request);
+// JSON text, of which `where` is the name. Throws Refusal(kNotJson).
+Json parse_body(std::string_view text, const std::string& where, const JsonLimits& limits);
 
 // Throws Refusal(kUnknownModel) unless `asked`, which stands at `where`, names `model`.
 void require_model(std::string_view asked, const std::string& where, const ModelIdentity& model);

@@ -76,9 +76,12 @@ ErrorForm form_of(const Refusal& refusal) {
   switch (refusal.kind) {
     case Kind::kNotJson:
       return {400, 6003};
+    case Kind::kMediaType:
+      return {415, 6003};
     case Kind::kInvalid:
       return is_schema_error(refusal) ? ErrorForm{400, 5006} : ErrorForm{422, 5012};
     case Kind::kUnsupported:
+    case Kind::kUnusedAsset:
       return {422, 5012};
     case Kind::kUnknownModel:
       return {400, 5007};

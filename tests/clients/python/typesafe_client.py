@@ -5,8 +5,9 @@ import re
 from harness import (KEY, KEYED_URL, LONG_STATE, MISTAKE, PICTURE_URL, QUESTIONS,
                      STATE, TOO_MANY_OPTIONS, URL, ask, check, done, environment, request,
                      require, require_answers, require_equal, require_raises)
-from typesafe_sdk import (AsyncTypeSafeClient, Box, Choice, Noul, Score,
-                          TypeSafeAuthenticationError, TypeSafeClient,
+from typesafe_sdk import (AsyncTypeSafeClient, Box, Choice, Image, Noul, Score,
+                          TypeSafeAuthenticationError,
+                          TypeSafeBadRequestError, TypeSafeClient,
                           TypeSafeUnprocessableEntityError)
 
 client = TypeSafeClient(api_key="unused", base_url=URL, timeout=60)
@@ -77,10 +78,24 @@ def _():
     require_response(response, ask(request(images=[PICTURE_URL])))
 
 
-@check("uncompressed body")
+@check("pictures as assets")
 def _():
-    with TypeSafeClient(api_key="unused", base_url=URL, timeout=60, compression=False) as plain:
-        require_response(plain.system_one(LONG_STATE, TYPED), ask(request(LONG_STATE)))
+    picture = Image.from_base64(PICTURE_URL.split(",")[1])
+    expected = ask(request({"photo": "images[0]", "note": "as on images[0]"}, images=[PICTURE_URL]))
+    require_response(client.system_one({"photo": picture, "note": f"as on {picture}"}, TYPED),
+                     expected)
+    require_response(client.system_one({"photo": "receipt", "note": "as on receipt"}, TYPED,
+                                       assets={"receipt": picture}), expected)
+    with require_raises(TypeSafeBadRequestError, "receipt"):
+        client.system_one(STATE, TYPED, assets={"receipt": picture})
+
+
+@check("compressed and uncompressed bodies")
+def _():
+    for compression in ["zstd", False]:
+        with TypeSafeClient(api_key="unused", base_url=URL, timeout=60,
+                            compression=compression) as other:
+            require_response(other.system_one(LONG_STATE, TYPED), ask(request(LONG_STATE)))
 
 
 @check("eight at once")

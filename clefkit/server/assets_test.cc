@@ -1,0 +1,140 @@
+#include "clefkit/server/assets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "clefkit/base/error.h"
+#include "clefkit/server/refusal.h"
+
+namespace clefkit::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+Json json(std::string_view text) { return parse_json(text, "test", {}); }
+
+http::Request multipart(std::string_view json_text, std::string_view more) {
+  http::Request request;
+  request.headers.emplace_back("Content-Type", "multipart/form-data; boundary=b");
+  request.body = fmt::format(
+      "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{}\r\n{}--b--\r\n", json_text,
+      more);
+  return request;
+}
+
+std::string part(std::string_view name, std::string_view content) {
+  return fmt::format(
+      "--b\r\nContent-Disposition: form-data; name=\"{0}\"; filename=\"{0}\"\r\n\r\n{1}\r\n", name,
+      content);
+}
+
+// The message, with its place; empty when there is none.
+template <typename Function>
+std::string refusal(Function&& function) {
+  try {
+    function();
+  } catch (const Refusal& refused) {
+    return refused.message();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Assets, TakeTheirBytesFromParts) {
+  const Json body = read_multipart_body(
+      multipart(R"({"assets": {"a": {"type": "image", "part": "p0", "data_base64": "x"},
+                              "b": {"data_base64": "Zm9v"}}})",
+                part("p0", "foobar")),
+      {});
+  EXPECT_EQ(body, json(R"({"assets": {"a": {"type": "image", "data_base64": "Zm9vYmFy"},
+                                      "b": {"data_base64": "Zm9v"}}})"));
+}
+
+TEST(Assets, ClaimEveryPartOnce) {
+  const auto refused = [](std::string_view text, std::string_view more) {
+    return refusal([&] { read_multipart_body(multipart(text, more), {}); });
+  };
+  EXPECT_THAT(refused("{}", part("p0", "1")), HasSubstr("none has \"part\": \"p0\""));
+  EXPECT_THAT(refused(R"({"assets": 1})", part("p0", "1")), HasSubstr("none has \"part\""));
+  EXPECT_THAT(refused(R"({"assets": {"a": {"part": "p1"}}})", part("p0", "1")),
+              HasSubstr("assets.\"a\".part: no part of the body is called \"p1\""));
+  EXPECT_THAT(refused(R"({"assets": {"a": {"part": "request"}}})", ""), HasSubstr("no part"));
+  EXPECT_THAT(refused(R"({"assets": {"a": {"part": "p"}, "b": {"part": "p"}}})", part("p", "1")),
+              HasSubstr("assets.\"b\".part: the part \"p\" is another asset's"));
+  EXPECT_THAT(refused(R"({"assets": {"a": {"part": 3}}})", ""), HasSubstr("expected a string"));
+  EXPECT_THAT(refused("{", ""), HasSubstr("not valid JSON"));
+  http::Request request = multipart("{}", "");
+  request.body = "--b\r\nContent-Disposition: form-data; name=\"other\"\r\n\r\n{}\r\n--b--";
+  EXPECT_THAT(refusal([&] { read_multipart_body(request, {}); }),
+              HasSubstr("without a part \"request\""));
+}
+
+TEST(Assets, StandForThePlaceOfTheirPicture) {
+  Json body = json(R"({
+    "state": {"photo": "see photo", "more": ["<image:0a>photo", 7, null, "none"]},
+    "images": ["Zm9v"],
+    "assets": {"photo": {"data_base64": "YQ=="}, "photo2": {"type": "image", "data_base64": "Yg=="},
+               "<image:0a>": {"format": "png", "data_base64": "Yw=="}},
+    "questions": {
+      "photo": {"type": "noul", "instructions": "Is photo2 like photo?"},
+      "kind": {"type": "choice", "criteria": {"photo": "As on photo2", "b": null}},
+      "level": {"type": "score", "criteria": ["photo", {"as": "photo2"}]}}})");
+  std::vector<Asset> assets = take_assets(body);
+  EXPECT_EQ(body.find("assets"), nullptr);
+  Request request = request_from_json(std::move(body), "body");
+  place_assets(std::move(assets), request);
+
+  EXPECT_EQ(request.images, json(R"(["Zm9v", "YQ==", "Yg==", "Yw=="])").items());
+  EXPECT_EQ(request.state, json(R"({"photo": "see images[1]",
+                                    "more": ["images[3]images[1]", 7, null, "none"]})"));
+  EXPECT_EQ(request.questions[0].id, "photo");
+  EXPECT_EQ(*request.questions[0].instructions, Json("Is images[2] like images[1]?"));
+  EXPECT_EQ(request.questions[1].options[0].id, "photo");
+  EXPECT_EQ(*request.questions[1].options[0].description, Json("As on images[2]"));
+  EXPECT_EQ(*request.questions[2].options[0].description, Json("images[1]"));
+  EXPECT_EQ(*request.questions[2].options[1].description, json(R"({"as": "images[2]"})"));
+  // The protocol repeats the levels as they came.
+  EXPECT_EQ(request.questions[2].legend[0], Json("photo"));
+}
+
+TEST(Assets, ThatNothingNamesAreRefused) {
+  Json body = json(R"({"state": "ab", "assets": {"ab": {"data_base64": "YQ=="},
+                       "b": {"data_base64": "YQ=="}}, "questions": {"b": {"type": "noul"}}})");
+  std::vector<Asset> assets = take_assets(body);
+  Request request = request_from_json(std::move(body), "body");
+  try {
+    place_assets(std::move(assets), request);
+    FAIL();
+  } catch (const Refusal& refused) {
+    EXPECT_EQ(refused.kind, Refusal::Kind::kUnusedAsset);
+    EXPECT_EQ(refused.where, "assets.\"b\"");
+  }
+}
+
+TEST(Assets, MustBeWellFormed) {
+  const auto refused = [](std::string_view assets) {
+    return refusal([&] {
+      Json body = json(fmt::format(R"({{"assets": {}}})", assets));
+      take_assets(body);
+    });
+  };
+  EXPECT_EQ(refused("null"), "");
+  EXPECT_THAT(refused("[]"), HasSubstr("an array, expected an object with 1 to 64 members"));
+  EXPECT_THAT(refused("{}"), HasSubstr("0 members"));
+  EXPECT_THAT(refused(R"({"": {"data_base64": ""}})"), HasSubstr("without a character"));
+  EXPECT_THAT(refused(R"({"a": "YQ=="})"), HasSubstr("assets.\"a\": \"YQ==\", expected an object"));
+  EXPECT_THAT(refused(R"({"a": {"type": "video", "data_base64": ""}})"),
+              HasSubstr("assets.\"a\".type: \"video\", expected \"image\""));
+  EXPECT_THAT(refused(R"({"a": {"type": "image"}})"), HasSubstr("assets.\"a\".data_base64"));
+  EXPECT_THAT(refused(R"({"a": {"part": "p0"}})"), HasSubstr("expected a multipart body"));
+  std::string many = "{";
+  for (int i = 0; i <= 64; ++i) {
+    many += fmt::format("{}\"n{}\": {{\"data_base64\": \"\"}}", i > 0 ? "," : "", i);
+  }
+  EXPECT_THAT(refused(many + "}"), HasSubstr("65 members"));
+}
+
+}  // namespace
+}  // namespace clefkit::server
