@@ -5,6 +5,8 @@
 #   ./setup.sh              everything
 #   ./setup.sh --packages   only install the packages
 #   ./setup.sh --build      packages and build, no example
+#   ./setup.sh --tests      packages, and those without which tests of the server are skipped:
+#                           Chromium (Debian) for the playground, Node.js and npm for clients
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -17,13 +19,14 @@ DEBIAN_PACKAGES=(
   libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev   # tests and benchmarks
   clang libclang-rt-14-dev                                     # fuzz targets
 )
+TEST_PACKAGES=(chromium chromium-driver)
 HOMEBREW_PACKAGES=(
   cmake ninja pkg-config boost spdlog zstd fmt openssl@3 tbb highway cli11 utf8proc pcre2 googletest
   jpeg-turbo libpng webp giflib ffmpeg
   google-benchmark openblas xz
 )
 
-usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
@@ -31,7 +34,7 @@ as_root() {
 
 install_debian() {
   local missing=() package
-  for package in "${DEBIAN_PACKAGES[@]}"; do
+  for package in "$@"; do
     # clang's run-time library carries the version of the distribution's clang.
     if [ "$package" = libclang-rt-14-dev ] && ! apt-cache show "$package" >/dev/null 2>&1; then
       package=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/libclang-rt-\1-dev/p' | head -1)
@@ -44,7 +47,7 @@ install_debian() {
     dpkg -s "$package" >/dev/null 2>&1 || missing+=("$package")
   done
   if [ ${#missing[@]} -eq 0 ]; then
-    echo "packages: all ${#DEBIAN_PACKAGES[@]} are installed"
+    echo "packages: all $# are installed"
     return
   fi
   echo "packages: installing ${missing[*]}"
@@ -54,13 +57,20 @@ install_debian() {
 
 install_packages() {
   if command -v apt-get >/dev/null; then
-    install_debian
+    install_debian "${DEBIAN_PACKAGES[@]}"
   elif command -v brew >/dev/null; then
     brew install --quiet "${HOMEBREW_PACKAGES[@]}"
   else
     echo "setup.sh: found neither apt-get nor brew; install these yourself: ${DEBIAN_PACKAGES[*]}" >&2
     exit 1
   fi
+}
+
+install_test_packages() {
+  # A node of one's own, from wherever, will do.
+  local packages=("${TEST_PACKAGES[@]}")
+  command -v npm >/dev/null || packages+=(nodejs npm)
+  if command -v apt-get >/dev/null; then install_debian "${packages[@]}"; else brew install --quiet node; fi
 }
 
 build() {
@@ -91,6 +101,7 @@ example() {
 case "${1:-}" in
   "") install_packages; build; example ;;
   --packages) install_packages ;;
+  --tests) install_packages; install_test_packages ;;
   --build) install_packages; build ;;
   -h|--help) usage ;;
   *) echo "setup.sh: unknown option $1" >&2; usage >&2; exit 2 ;;

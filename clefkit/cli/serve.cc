@@ -18,6 +18,10 @@
 namespace clefkit::cli {
 namespace {
 
+// A short request waits for the steps of others, so they are shorter than the CPU backend would
+// have them. Measured on two Zen 3 cores: linear layers 1.4 % slower than with 512 tokens a step
+// (with 128: 7.6 %).
+constexpr std::size_t kChunkTokens = 256;
 constexpr std::size_t kSpareDescriptors = 64;  // For model files, decoders, logs.
 
 bool is_loopback(const std::string& host) {
@@ -79,6 +83,7 @@ struct ServeCommand {
   LimitFlags limits;
   MediaFlags media;
   http::ServerOptions http;
+  unsigned chosen_port = http.port;
   std::size_t queue = 32;
   std::string key_file;
   std::vector<std::string> allowed_hosts;
@@ -92,7 +97,9 @@ struct ServeCommand {
     check_exposure(options);
     StopOnSignal::block();
     fmt::print(stderr, "clefkit: loading {}\n", model.directory());
-    Engine engine_instance(open_model(model.directory()), engine.options(model));
+    EngineOptions engine_options = engine.options(model);
+    if (engine_options.chunk_tokens == 0) engine_options.chunk_tokens = kChunkTokens;
+    Engine engine_instance(open_model(model.directory()), engine_options);
     warm_up(engine_instance);
     options.model = {.name = engine_instance.model().name,
                      .digest = model_digest(model.directory()),
@@ -101,6 +108,7 @@ struct ServeCommand {
                      .has_vision = engine_instance.model().config.has_vision()};
     server::RequestLog request_log(log_format());
     server::Service service(engine_instance, std::move(options), request_log);
+    http.port = static_cast<std::uint16_t>(chosen_port);
     http.max_connections = raise_descriptor_limit(http.max_connections);
     http::Server transport(
         http,
@@ -186,7 +194,8 @@ void add_serve_command(CommandLine& line) {
       "serve", "Answer decision requests over HTTP, in the six protocols that clients speak");
   command->model.add_to(app);
   app.add_option("--host", command->http.host, "Address to listen on")->capture_default_str();
-  app.add_option("--port", command->http.port, "Port; 0 takes any that is free")
+  app.add_option("--port", command->chosen_port, "Port; 0 takes any that is free")
+      ->check(CLI::Range(0U, 65'535U))
       ->capture_default_str();
   app.add_option("--key-file", command->key_file,
                  "Keys that callers must show as Authorization: Bearer KEY, one a line; read again "

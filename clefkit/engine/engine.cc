@@ -76,10 +76,21 @@ Engine::Engine(Model model, const EngineOptions& options)
 
 PreparedRequest Engine::prepare(const Request& request, const AskOptions& options) const {
   const Stopwatch stopwatch;
+  auto media = std::make_shared<const std::vector<PreparedMedia>>(
+      prepare_media(model_, request, options.media, options.limits.max_tokens, options.cancel));
+  PreparedRequest prepared = prepare(request, std::move(media), options);
+  prepared.seconds = stopwatch.seconds();
+  return prepared;
+}
+
+PreparedRequest Engine::prepare(const Request& request,
+                                std::shared_ptr<const std::vector<PreparedMedia>> media,
+                                const AskOptions& options) const {
+  const Stopwatch stopwatch;
   PreparedRequest prepared;
-  prepared.media =
-      prepare_media(model_, request, options.media, options.limits.max_tokens, options.cancel);
-  prepared.record = encode_record(tokenizer_, request, media_items(prepared.media), options.limits);
+  prepared.media = std::move(media);
+  prepared.record =
+      encode_record(tokenizer_, request, media_items(*prepared.media), options.limits);
   const auto vocab_size = static_cast<std::int32_t>(model_.config.text.vocab_size);
   for (const std::int32_t id : prepared.record.input_ids) {
     if (id < 0 || id >= vocab_size) {
@@ -87,10 +98,10 @@ PreparedRequest Engine::prepare(const Request& request, const AskOptions& option
                   vocab_size);
     }
   }
-  if (!prepared.media.empty()) {
+  if (!prepared.media->empty()) {
     check_pad_tokens(tokenizer_, model_.config);
     std::string digests;
-    for (const PreparedMedia& media : prepared.media) digests += media.digest;
+    for (const PreparedMedia& item : *prepared.media) digests += item.digest;
     prepared.media_digest = sha256_hex(as_bytes(digests));
   }
   prepared.seconds = stopwatch.seconds();

@@ -70,7 +70,8 @@ Json response_to_json(const Response& response);
 
 // A request as far as any thread can bring it: media decoded, text tokenized.
 struct PreparedRequest {
-  std::vector<PreparedMedia> media;
+  // Until their features are known; their pixels may take hundreds of megabytes.
+  std::shared_ptr<const std::vector<PreparedMedia>> media;
   Record record;
   std::string media_digest;  // Of all media; empty without any.
   double seconds = 0;        // That preparing took.
@@ -95,6 +96,10 @@ class Engine {
   // outlive the run.
   PreparedRequest prepare(const Request& request, const AskOptions& options = {}) const;
   EngineRun start(PreparedRequest prepared, const AskOptions& options = {});
+  // prepare() for a request with the media of an earlier one, which are not decoded again.
+  PreparedRequest prepare(const Request& request,
+                          std::shared_ptr<const std::vector<PreparedMedia>> media,
+                          const AskOptions& options = {}) const;
 
   // Runs a request and returns its intermediate results whose names start with `name_prefix`.
   Trace trace(const Request& request, const AskOptions& options = {},

@@ -101,8 +101,8 @@ void EngineRun::State::begin() {
   reused_tokens = sequence->tokens();
   while (next_chunk < chunks.size() && chunks[next_chunk].end <= reused_tokens) ++next_chunk;
   // Media stand before the state, so a known prefix holds them all.
-  if (reused_tokens == 0 && !prepared.media.empty()) look_at_media();
-  if (!vision) prepared.media.clear();  // Their pixels may take hundreds of megabytes.
+  if (reused_tokens == 0 && !prepared.media->empty()) look_at_media();
+  if (!vision) prepared.media.reset();
 }
 
 // From where the cache has the record's prefix, if it has.
@@ -118,8 +118,8 @@ void EngineRun::State::start_sequence() {
 
 void EngineRun::State::look_at_media() {
   std::vector<const PreparedMedia*> missing;
-  for (std::size_t i = 0; i < prepared.media.size(); ++i) {
-    const PreparedMedia& media = prepared.media[i];
+  for (std::size_t i = 0; i < prepared.media->size(); ++i) {
+    const PreparedMedia& media = (*prepared.media)[i];
     features.push_back(use_cache ? engine.cache_.find_features(media.digest) : nullptr);
     if (features.back() != nullptr) continue;
     looked_at.push_back(i);
@@ -135,10 +135,10 @@ void EngineRun::State::keep_features() {
   for (std::size_t i = 0; i < looked_at.size(); ++i) {
     Features& place = features[looked_at[i]];
     place = std::make_shared<const FloatMatrix>(std::move(computed[i]));
-    if (use_cache) engine.cache_.insert_features(prepared.media[looked_at[i]].digest, place);
+    if (use_cache) engine.cache_.insert_features((*prepared.media)[looked_at[i]].digest, place);
   }
   vision.reset();
-  prepared.media.clear();
+  prepared.media.reset();
 }
 
 // The input of the text layers for the chunk's tokens.
@@ -237,7 +237,7 @@ std::size_t EngineRun::remaining_tokens() const {
   if (run.vision) return tokens + run.vision->remaining_patches() / kPatchesPerTokenOfWork;
   if (run.has_begun) return tokens;
   std::size_t patches = 0;
-  for (const PreparedMedia& media : run.prepared.media) {
+  for (const PreparedMedia& media : *run.prepared.media) {
     patches += media.item.grid_t * media.item.grid_h * media.item.grid_w;
   }
   return tokens + patches / kPatchesPerTokenOfWork;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "clefkit/base/file_io.h"
 #include "clefkit/engine/engine.h"
 #include "clefkit/engine/golden_case.h"
+#include "clefkit/engine/scheduler.h"
 #include "clefkit/model/checkpoint.h"
 
 namespace clefkit {
@@ -64,6 +66,33 @@ TEST(Media, KnownFeaturesAndKnownPrefixesGiveTheSameBits) {
   const Response second = engine.ask(request, options);
   EXPECT_GT(second.reused_tokens, 0u);
   EXPECT_EQ(second.probabilities, expected);
+}
+
+// With and without the cache that holds their features.
+TEST(Media, AreDecodedOnceForSeveralListsOfQuestions) {
+  const AskOptions options = with_files();
+  const Request request = request_with({"edges.png"}, {"odd.mkv"});
+  Request second = request;
+  std::swap(second.questions.front(), second.questions.back());
+  Engine fresh(micro(), {.threads = 1, .cache_bytes = 0});
+  const std::vector<Response> expected{fresh.ask(request, options), fresh.ask(second, options)};
+  for (const std::size_t cache_bytes : {std::size_t{0}, std::size_t{64} << 20}) {
+    Engine engine(micro(), {.threads = 1, .cache_bytes = cache_bytes});
+    Scheduler scheduler(engine, {});
+    std::promise<Job::Result> answered;
+    Job job;
+    job.read = [&](AskOptions&) {
+      return Job::Work{request, {request.questions, second.questions, request.questions}};
+    };
+    job.options = options;
+    job.done = [&](Job::Result result) { answered.set_value(std::move(result)); };
+    ASSERT_TRUE(scheduler.submit(std::move(job)));
+    const Job::Result result = answered.get_future().get();
+    ASSERT_EQ(result.responses.size(), 3u);
+    EXPECT_EQ(result.responses[0].probabilities, expected[0].probabilities);
+    EXPECT_EQ(result.responses[1].probabilities, expected[1].probabilities);
+    EXPECT_EQ(result.responses[2].probabilities, expected[0].probabilities);
+  }
 }
 
 TEST(Media, OtherPicturesOfTheSameSizeAreNotTakenForKnownOnes) {

@@ -18,7 +18,7 @@ struct Scheduler::Entry {
   std::size_t pixel_bytes() const {
     std::size_t bytes = 0;
     if (!prepared) return 0;
-    for (const PreparedMedia& media : prepared->media) bytes += media.pixels.size() * sizeof(float);
+    for (const PreparedMedia& item : *prepared->media) bytes += item.pixels.size() * sizeof(float);
     return bytes;
   }
 
@@ -30,6 +30,7 @@ struct Scheduler::Entry {
   Job::Work work{};
   std::size_t current = 0;  // The question list that is being answered.
   std::optional<PreparedRequest> prepared;
+  std::shared_ptr<const std::vector<PreparedMedia>> media;  // While there are more lists to come.
   std::optional<EngineRun> run;
   Job::Result result{};
 };
@@ -161,11 +162,17 @@ void Scheduler::prepare_loop() {
 void Scheduler::prepare_next(Entry& entry) {
   Request& request = entry.work.request;
   request.questions = std::move(entry.work.question_lists.at(entry.current));
-  entry.prepared = engine_.prepare(request, entry.job.options);
-  if (entry.current + 1 < entry.work.question_lists.size()) return;
-  request.state = Json();
+  const AskOptions& options = entry.job.options;
+  entry.prepared = entry.current == 0 ? engine_.prepare(request, options)
+                                      : engine_.prepare(request, entry.media, options);
   request.images.clear();
   request.videos.clear();
+  if (entry.current + 1 < entry.work.question_lists.size()) {
+    entry.media = entry.prepared->media;
+  } else {
+    entry.media.reset();
+    request.state = Json();
+  }
 }
 
 bool Scheduler::may_start(const Entry& entry) const {

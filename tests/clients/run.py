@@ -23,6 +23,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 MICRO = ROOT / "tests" / "golden" / "checkpoints" / "micro"
 SKIPPED = 77
+OLDEST_NODE = 20  # What the clients themselves ask for.
 KEY = "a-key-for-tests-0123456789"
 
 NODE_CLIENTS = ["typesafe", "ollama", "openai", "openrouter", "cloudflare", "ai_gateway",
@@ -63,6 +64,9 @@ def prepare_node(cache):
     """Returns the command that runs a client's script."""
     if not shutil.which("node") or not shutil.which("npm"):
         raise Skip("no node or no npm")
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True).stdout
+    if int(re.match(r"v(\d+)", version)[1]) < OLDEST_NODE:
+        raise Skip(f"node {version.strip()}, expected {OLDEST_NODE} or later")
     folder = cache / "node"
     folder.mkdir(parents=True, exist_ok=True)
     # A module is looked up from where the script stands, so the scripts move to the modules.
