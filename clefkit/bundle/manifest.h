@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "clefkit/base/json.h"
+#include "clefkit/model/blob_weight.h"
 
 namespace clefkit {
 
@@ -35,17 +36,6 @@ struct KeptTensor {
   std::string name;
   std::string stored;  // "fp16" or "bf16"
   std::string reason;
-};
-
-// Where a text program's weight lies: record offsets into a blob file.
-struct BlobWeight {
-  enum class Kind { kLut6, kFp16 };
-  std::string name;
-  std::string blob;  // Relative path.
-  Kind kind = Kind::kFp16;
-  std::vector<std::size_t> shape;
-  std::uint64_t offset = 0;          // Of the values, or of the indices.
-  std::uint64_t palette_offset = 0;  // kLut6 only.
 };
 
 struct Manifest {

@@ -1,0 +1,202 @@
+#include "clefkit/programs/program_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "clefkit/base/error.h"
+#include "clefkit/base/half.h"
+
+namespace clefkit {
+namespace {
+
+using mil::DataType;
+using mil::Value;
+
+// What coremltools writes; compilers want it to be there (ane.md 3.1).
+const std::vector<std::pair<std::string, std::string>> kBuildInfo{
+    {"coremlc-component-MIL", "3510.2.1"},
+    {"coremlc-version", "3505.4.1"},
+    {"coremltools-component-milinternal", ""},
+    {"coremltools-version", "9.0"}};
+constexpr std::int64_t kRowsPerPalette = 16;
+constexpr std::int64_t kPaletteEntries = 64;
+
+}  // namespace
+
+ProgramBuilder::ProgramBuilder(std::string weight_path, const Spellings& spellings)
+    : weight_path_(std::move(weight_path)), spellings_(spellings) {
+  program_.build_info = kBuildInfo;
+  program_.functions.emplace_back();
+}
+
+const mil::ValueType& ProgramBuilder::type(const Name& name) const {
+  const auto found = scope_.find(name);
+  if (found == scope_.end()) throw_error(ErrorCode::kInternal, name, "no result of this name");
+  return found->second.type;
+}
+
+ProgramBuilder::Name ProgramBuilder::unique(std::string_view hint) {
+  Name name(hint);
+  for (int i = 1; scope_.contains(name); ++i) name = fmt::format("{}_{}", hint, i);
+  return name;
+}
+
+ProgramBuilder::Name ProgramBuilder::input(const std::string& name, const mil::Shape& shape) {
+  const mil::ValueType input_type{DataType::kFloat16, shape};
+  program_.functions[0].inputs.push_back({name, input_type});
+  scope_[name] = {input_type, nullptr, false};
+  return name;
+}
+
+void ProgramBuilder::output(const Name& result, const std::string& name) {
+  mil::Function& function = program_.functions[0];
+  const auto statement =
+      std::ranges::find_if(function.statements, [&](const mil::Statement& candidate) {
+        return candidate.outputs.size() == 1 && candidate.outputs[0].name == result;
+      });
+  if (statement == function.statements.end() || scope_.contains(name)) {
+    throw_error(ErrorCode::kInternal, name, "cannot be the name of {}", result);
+  }
+  statement->outputs[0].name = name;
+  statement->attributes[0].second = Value::string(name);
+  scope_[name] = scope_.at(result);
+  scope_.erase(result);
+  function.outputs.push_back(name);
+}
+
+void ProgramBuilder::append(mil::Statement statement, bool is_weight) {
+  const mil::Variable& result = statement.outputs[0];
+  statement.attributes.insert(statement.attributes.begin(), {"name", Value::string(result.name)});
+  scope_[result.name] = {result.type, nullptr, is_weight};
+  program_.functions[0].statements.push_back(std::move(statement));
+}
+
+ProgramBuilder::Name ProgramBuilder::add(
+    std::string_view op, std::vector<std::pair<std::string, mil::Argument>> arguments,
+    std::string_view hint) {
+  const mil::Operation* const operation = mil::find_operation(op);
+  if (operation == nullptr) throw_error(ErrorCode::kInternal, std::string(op), "no operation");
+  mil::Statement statement;
+  statement.op = op;
+  statement.arguments = std::move(arguments);
+  // Compilers have been seen to want them so.
+  std::ranges::sort(statement.arguments, {}, &std::pair<std::string, mil::Argument>::first);
+  try {
+    const auto types = operation->infer(mil::Operands(statement, scope_));
+    statement.outputs.push_back({unique(hint), types.at(0)});
+  } catch (const Error& error) {
+    throw_error(ErrorCode::kInternal, std::string(hint), "{}: {}", op, error.what());
+  }
+  const Name name = statement.outputs[0].name;
+  append(std::move(statement), op.starts_with("constexpr_"));
+  return name;
+}
+
+ProgramBuilder::Name ProgramBuilder::binary(std::string_view op, const Name& x,
+                                            const mil::Argument& y, std::string_view hint) {
+  return add(op, {{"x", x}, {"y", y}}, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::unary(std::string_view op, const Name& x,
+                                           std::string_view hint) {
+  return add(op, {{"x", x}}, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::constant(const Value& value, std::string_view hint) {
+  for (const auto& [known, name] : constants_) {
+    if (known == value) return name;
+  }
+  mil::Statement statement;
+  statement.op = "const";
+  statement.outputs.push_back({unique(hint), value.type});
+  statement.attributes.emplace_back("val", value);
+  const Name name = statement.outputs[0].name;
+  append(std::move(statement), true);
+  constants_.emplace_back(value, name);
+  scope_[name].constant = &constants_.back().first;
+  return name;
+}
+
+ProgramBuilder::Name ProgramBuilder::scalar(double value, std::string_view hint) {
+  return constant(Value::scalar(DataType::kFloat16, double{to_float(to_half(value))}), hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::weight(const BlobWeight& weight, const mil::Shape& shape) {
+  std::int64_t elements = 1;
+  for (const std::size_t size : weight.shape) elements *= static_cast<std::int64_t>(size);
+  if (elements != mil::element_count(shape)) {
+    throw_error(ErrorCode::kInternal, weight.name, "{} elements in a shape of {}", elements,
+                mil::element_count(shape));
+  }
+  const mil::ValueType dense{DataType::kFloat16, shape};
+  Name& name = weights_[fmt::format("{} {}", weight.name, mil::to_string(dense))];
+  if (!name.empty()) return name;
+  std::string hint = weight.name.substr(0, weight.name.rfind(".weight"));
+  hint.erase(0, hint.find("layers.") == hint.npos ? 0 : hint.find("layers."));
+  std::ranges::replace(hint, '.', '_');
+  const auto blob = [&](DataType element, const mil::Shape& its_shape, std::uint64_t offset) {
+    return Value({element, its_shape}, mil::BlobReference{weight_path_, offset});
+  };
+  if (weight.kind == BlobWeight::Kind::kFp16) {
+    name = constant(blob(DataType::kFloat16, shape, weight.offset), hint);
+    return name;
+  }
+  // One table for 16 rows: [rows / 16, 1, …, 64, 1].
+  mil::Shape tables(shape.size(), 1);
+  tables[0] = shape[0] / kRowsPerPalette;
+  tables.push_back(kPaletteEntries);
+  tables.push_back(1);
+  name = add("constexpr_lut_to_dense",
+             {{"indices", blob(DataType::kUInt6, shape, weight.offset)},
+              {"lut", blob(DataType::kFloat16, tables, weight.palette_offset)}},
+             hint);
+  return name;
+}
+
+ProgramBuilder::Name ProgramBuilder::linear(const Name& x, const BlobWeight& its_weight,
+                                            std::string_view hint) {
+  const auto rows = static_cast<std::int64_t>(its_weight.shape.at(0));
+  const auto columns = static_cast<std::int64_t>(its_weight.shape.at(1));
+  return conv(x, weight(its_weight, {rows, columns, 1, 1}), hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::conv(const Name& x, const Name& its_weight,
+                                          std::string_view hint) {
+  return add("conv",
+             {{"x", x},
+              {"weight", its_weight},
+              {"strides", constant(Value::integers({1, 1}), "ones")},
+              {"pad_type", constant(Value::string("valid"), "valid")},
+              {"pad", constant(Value::integers({0, 0, 0, 0}), "no_pad")},
+              {"dilations", constant(Value::integers({1, 1}), "ones")},
+              {"groups", constant(Value::scalar(DataType::kInt32, std::int64_t{1}), "one_group")}},
+             hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::silu(const Name& x, std::string_view hint) {
+  if (spellings_.silu) return unary("silu", x, hint);
+  const Name half = binary("mul", x, scalar(0.5, "half"), fmt::format("{}_half", hint));
+  const Name tanh = unary("tanh", half, fmt::format("{}_tanh", hint));
+  const Name gate = binary("add", tanh, scalar(1, "one"), fmt::format("{}_gate", hint));
+  return binary("mul", half, gate, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::channel_mean(const Name& x, std::string_view hint) {
+  const std::int64_t channels = type(x).shape.at(1);
+  if (spellings_.reduce_mean) {
+    return add("reduce_mean",
+               {{"x", x},
+                {"axes", constant(Value::integers({1}), "channel_axis")},
+                {"keep_dims", constant(Value::boolean(true), "keep")}},
+               hint);
+  }
+  const double share = to_float(to_half(1.0 / static_cast<double>(channels)));
+  const Value shares({DataType::kFloat16, {1, channels, 1, 1}},
+                     std::vector<double>(static_cast<std::size_t>(channels), share));
+  return conv(x, constant(shares, "channel_shares"), hint);
+}
+
+mil::Program ProgramBuilder::finish() && { return std::move(program_); }
+
+}  // namespace clefkit

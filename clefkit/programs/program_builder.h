@@ -1,0 +1,74 @@
+#pragma once
+
+#include <list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "clefkit/mil/operations.h"
+#include "clefkit/mil/program.h"
+#include "clefkit/model/blob_weight.h"
+
+namespace clefkit {
+
+// Which of two ways a doubtful operation is spelled (ane.md 3.2). The defaults are those that no
+// published report contradicts.
+struct Spellings {
+  bool reduce_mean = false;  // Else a convolution with 1/n everywhere.
+  bool silu = false;         // Else x/2 · (1 + tanh(x/2)): the unit's own silu is off by 1e-3.
+};
+
+// Puts a program of one function together. Results are known by their names, which are made unique;
+// their types follow from the operations. Everything is [1, channels, 1, tokens] unless said
+// otherwise. A call that makes no sense is a defect of the caller: Error(kInternal).
+class ProgramBuilder {
+ public:
+  using Name = std::string;
+
+  // BLOBFILE will name this path for every weight.
+  explicit ProgramBuilder(std::string weight_path, const Spellings& spellings = {});
+
+  const Spellings& spellings() const { return spellings_; }
+  const mil::ValueType& type(const Name& name) const;
+
+  Name input(const std::string& name, const mil::Shape& shape);
+  // The result is then called `name`: the last statement that made it must have no other use yet.
+  void output(const Name& result, const std::string& name);
+
+  Name add(std::string_view op, std::vector<std::pair<std::string, mil::Argument>> arguments,
+           std::string_view hint);
+  Name binary(std::string_view op, const Name& x, const mil::Argument& y, std::string_view hint);
+  Name unary(std::string_view op, const Name& x, std::string_view hint);
+
+  // A value in the text; the same value is written once.
+  Name constant(const mil::Value& value, std::string_view hint);
+  // FP16, rounded.
+  Name scalar(double value, std::string_view hint);
+  // A weight of the blob file in a shape of as many elements: [O, I] as [O, I, 1, 1].
+  Name weight(const BlobWeight& weight, const mil::Shape& shape);
+
+  // A linear layer as a 1x1 convolution: [1, in, 1, S] to [1, out, 1, S].
+  Name linear(const Name& x, const BlobWeight& weight, std::string_view hint);
+  // A 1x1 convolution with a weight that is already there.
+  Name conv(const Name& x, const Name& weight, std::string_view hint);
+  Name silu(const Name& x, std::string_view hint);
+  // The mean over the channels: [1, 1, 1, S].
+  Name channel_mean(const Name& x, std::string_view hint);
+
+  mil::Program finish() &&;
+
+ private:
+  Name unique(std::string_view hint);
+  void append(mil::Statement statement, bool is_weight);
+
+  const std::string weight_path_;
+  const Spellings spellings_;
+  mil::Program program_;
+  mil::Scope scope_;
+  std::list<std::pair<mil::Value, Name>> constants_;  // The scope points to the values.
+  std::map<std::string, Name> weights_;               // By tensor and shape.
+};
+
+}  // namespace clefkit

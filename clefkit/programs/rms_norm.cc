@@ -1,0 +1,50 @@
+#include "clefkit/programs/rms_norm.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace clefkit {
+namespace {
+
+constexpr double kLargest = 64;
+// 64 over it is the largest power of two of FP16.
+constexpr double kSmallestMaximum = 0x1p-9;
+
+}  // namespace
+
+ProgramBuilder::Name emit_rms_norm(ProgramBuilder& builder, const ProgramBuilder::Name& x,
+                                   const BlobWeight& weight, double epsilon,
+                                   std::string_view hint) {
+  using Name = ProgramBuilder::Name;
+  using mil::Value;
+  const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
+
+  const Name magnitude = builder.unary("abs", x, part("abs"));
+  const Name maximum =
+      builder.add("reduce_max",
+                  {{"x", magnitude},
+                   {"axes", builder.constant(Value::integers({1}), "channel_axis")},
+                   {"keep_dims", builder.constant(Value::boolean(true), "keep")}},
+                  part("max"));
+  const Name at_least = builder.binary(
+      "maximum", maximum, builder.scalar(kSmallestMaximum, "smallest_maximum"), part("divisor"));
+  const Name factor =
+      builder.binary("real_div", builder.scalar(kLargest, "largest"), at_least, part("factor"));
+  const Name scaled = builder.binary("mul", x, factor, part("scaled"));
+  const Name squares = builder.binary("mul", scaled, scaled, part("squares"));
+  const Name mean = builder.channel_mean(squares, part("mean"));
+  // eps · factor², without eps alone, which is no normal number of FP16.
+  const Name root = builder.binary("mul", factor, builder.scalar(std::sqrt(epsilon), "sqrt_eps"),
+                                   part("root_eps"));
+  const Name scaled_epsilon = builder.binary("mul", root, root, part("eps"));
+  const Name sum = builder.binary("add", mean, scaled_epsilon, part("sum"));
+  const Name inverse =
+      builder.binary("pow", sum, builder.scalar(-0.5, "minus_half"), part("inverse"));
+  const Name normed = builder.binary("mul", scaled, inverse, part("normed"));
+  const std::int64_t channels = builder.type(x).shape.at(1);
+  const Name gain = builder.weight(weight, {1, channels, 1, 1});
+  return builder.binary("add", normed, builder.binary("mul", normed, gain, part("gain")), hint);
+}
+
+}  // namespace clefkit
