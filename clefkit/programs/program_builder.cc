@@ -66,13 +66,21 @@ void ProgramBuilder::output(const Name& result, const std::string& name) {
 }
 
 void ProgramBuilder::append(mil::Statement statement, bool is_weight) {
-  const mil::Variable& result = statement.outputs[0];
-  statement.attributes.insert(statement.attributes.begin(), {"name", Value::string(result.name)});
-  scope_[result.name] = {result.type, nullptr, is_weight};
+  statement.attributes.insert(statement.attributes.begin(),
+                              {"name", Value::string(statement.outputs[0].name)});
+  for (const mil::Variable& result : statement.outputs) {
+    scope_[result.name] = {result.type, nullptr, is_weight};
+  }
   program_.functions[0].statements.push_back(std::move(statement));
 }
 
 ProgramBuilder::Name ProgramBuilder::add(
+    std::string_view op, std::vector<std::pair<std::string, mil::Argument>> arguments,
+    std::string_view hint) {
+  return add_all(op, std::move(arguments), hint).front();
+}
+
+std::vector<ProgramBuilder::Name> ProgramBuilder::add_all(
     std::string_view op, std::vector<std::pair<std::string, mil::Argument>> arguments,
     std::string_view hint) {
   const mil::Operation* const operation = mil::find_operation(op);
@@ -82,15 +90,18 @@ ProgramBuilder::Name ProgramBuilder::add(
   statement.arguments = std::move(arguments);
   // Compilers have been seen to want them so.
   std::ranges::sort(statement.arguments, {}, &std::pair<std::string, mil::Argument>::first);
+  std::vector<Name> names;
   try {
-    const auto types = operation->infer(mil::Operands(statement, scope_));
-    statement.outputs.push_back({unique(hint), types.at(0)});
+    for (const mil::ValueType& result : operation->infer(mil::Operands(statement, scope_))) {
+      names.push_back(unique(hint));
+      scope_[names.back()] = {};  // Taken.
+      statement.outputs.push_back({names.back(), result});
+    }
   } catch (const Error& error) {
     throw_error(ErrorCode::kInternal, std::string(hint), "{}: {}", op, error.what());
   }
-  const Name name = statement.outputs[0].name;
   append(std::move(statement), op.starts_with("constexpr_"));
-  return name;
+  return names;
 }
 
 ProgramBuilder::Name ProgramBuilder::binary(std::string_view op, const Name& x,
@@ -188,13 +199,70 @@ ProgramBuilder::Name ProgramBuilder::channel_mean(const Name& x, std::string_vie
     return add("reduce_mean",
                {{"x", x},
                 {"axes", constant(Value::integers({1}), "channel_axis")},
-                {"keep_dims", constant(Value::boolean(true), "keep")}},
+                {"keep_dims", constant(Value::boolean(true), "yes")}},
                hint);
   }
-  const double share = to_float(to_half(1.0 / static_cast<double>(channels)));
-  const Value shares({DataType::kFloat16, {1, channels, 1, 1}},
-                     std::vector<double>(static_cast<std::size_t>(channels), share));
-  return conv(x, constant(shares, "channel_shares"), hint);
+  return channel_sum(x, 1.0 / static_cast<double>(channels), hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::channel_sum(const Name& x, double its_weight,
+                                                 std::string_view hint) {
+  const std::int64_t channels = type(x).shape.at(1);
+  const Value weights({DataType::kFloat16, {1, channels, 1, 1}},
+                      std::vector<double>(static_cast<std::size_t>(channels),
+                                          double{to_float(to_half(its_weight))}));
+  return conv(x, constant(weights, "channel_weights"), hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::reshape(const Name& x, const mil::Shape& shape,
+                                             std::string_view hint) {
+  return add("reshape", {{"x", x}, {"shape", constant(Value::integers(shape), "shape")}}, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::transpose(const Name& x, const std::vector<std::int64_t>& perm,
+                                               std::string_view hint) {
+  return add("transpose", {{"x", x}, {"perm", constant(Value::integers(perm), "perm")}}, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::matmul(const Name& x, const Name& y, std::string_view hint) {
+  return matmul(x, y, false, false, hint);
+}
+ProgramBuilder::Name ProgramBuilder::matmul_transposed_y(const Name& x, const Name& y,
+                                                         std::string_view hint) {
+  return matmul(x, y, false, true, hint);
+}
+ProgramBuilder::Name ProgramBuilder::matmul_transposed_x(const Name& x, const Name& y,
+                                                         std::string_view hint) {
+  return matmul(x, y, true, false, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::matmul(const Name& x, const Name& y, bool transpose_x,
+                                            bool transpose_y, std::string_view hint) {
+  const auto flag = [&](bool value) {
+    return constant(Value::boolean(value), value ? "yes" : "no");
+  };
+  return add(
+      "matmul",
+      {{"x", x}, {"y", y}, {"transpose_x", flag(transpose_x)}, {"transpose_y", flag(transpose_y)}},
+      hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::concat(const std::vector<Name>& parts, std::int64_t axis,
+                                            std::string_view hint) {
+  return add("concat",
+             {{"values", parts},
+              {"axis", constant(Value::scalar(DataType::kInt32, axis), "axis")},
+              {"interleave", constant(Value::boolean(false), "no")}},
+             hint);
+}
+
+std::vector<ProgramBuilder::Name> ProgramBuilder::split(const Name& x, std::int64_t axis,
+                                                        std::int64_t parts, std::string_view hint) {
+  return add_all("split",
+                 {{"x", x},
+                  {"axis", constant(Value::scalar(DataType::kInt32, axis), "axis")},
+                  {"num_splits", constant(Value::scalar(DataType::kInt32, parts), "parts")}},
+                 hint);
 }
 
 mil::Program ProgramBuilder::finish() && { return std::move(program_); }

@@ -54,13 +54,28 @@ class ProgramBuilder {
   // A 1x1 convolution with a weight that is already there.
   Name conv(const Name& x, const Name& weight, std::string_view hint);
   Name silu(const Name& x, std::string_view hint);
-  // The mean over the channels: [1, 1, 1, S].
+  // The mean over the channels, and `weight` times their sum: [N, C, 1, S] to [N, 1, 1, S].
   Name channel_mean(const Name& x, std::string_view hint);
+  Name channel_sum(const Name& x, double weight, std::string_view hint);
+  Name reshape(const Name& x, const mil::Shape& shape, std::string_view hint);
+  Name transpose(const Name& x, const std::vector<std::int64_t>& perm, std::string_view hint);
+  Name matmul(const Name& x, const Name& y, std::string_view hint);
+  Name matmul_transposed_y(const Name& x, const Name& y, std::string_view hint);
+  Name matmul_transposed_x(const Name& x, const Name& y, std::string_view hint);
+  Name concat(const std::vector<Name>& parts, std::int64_t axis, std::string_view hint);
+  // Equal parts along an axis.
+  std::vector<Name> split(const Name& x, std::int64_t axis, std::int64_t parts,
+                          std::string_view hint);
 
   mil::Program finish() &&;
 
  private:
   Name unique(std::string_view hint);
+  std::vector<Name> add_all(std::string_view op,
+                            std::vector<std::pair<std::string, mil::Argument>> arguments,
+                            std::string_view hint);
+  Name matmul(const Name& x, const Name& y, bool transpose_x, bool transpose_y,
+              std::string_view hint);
   void append(mil::Statement statement, bool is_weight);
 
   const std::string weight_path_;

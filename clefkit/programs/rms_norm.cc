@@ -13,9 +13,8 @@ constexpr double kSmallestMaximum = 0x1p-9;
 
 }  // namespace
 
-ProgramBuilder::Name emit_rms_norm(ProgramBuilder& builder, const ProgramBuilder::Name& x,
-                                   const BlobWeight& weight, double epsilon,
-                                   std::string_view hint) {
+ProgramBuilder::Name emit_normalized(ProgramBuilder& builder, const ProgramBuilder::Name& x,
+                                     double epsilon, std::string_view hint) {
   using Name = ProgramBuilder::Name;
   using mil::Value;
   const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
@@ -25,7 +24,7 @@ ProgramBuilder::Name emit_rms_norm(ProgramBuilder& builder, const ProgramBuilder
       builder.add("reduce_max",
                   {{"x", magnitude},
                    {"axes", builder.constant(Value::integers({1}), "channel_axis")},
-                   {"keep_dims", builder.constant(Value::boolean(true), "keep")}},
+                   {"keep_dims", builder.constant(Value::boolean(true), "yes")}},
                   part("max"));
   const Name at_least = builder.binary(
       "maximum", maximum, builder.scalar(kSmallestMaximum, "smallest_maximum"), part("divisor"));
@@ -41,7 +40,15 @@ ProgramBuilder::Name emit_rms_norm(ProgramBuilder& builder, const ProgramBuilder
   const Name sum = builder.binary("add", mean, scaled_epsilon, part("sum"));
   const Name inverse =
       builder.binary("pow", sum, builder.scalar(-0.5, "minus_half"), part("inverse"));
-  const Name normed = builder.binary("mul", scaled, inverse, part("normed"));
+  return builder.binary("mul", scaled, inverse, hint);
+}
+
+ProgramBuilder::Name emit_rms_norm(ProgramBuilder& builder, const ProgramBuilder::Name& x,
+                                   const BlobWeight& weight, double epsilon,
+                                   std::string_view hint) {
+  using Name = ProgramBuilder::Name;
+  const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
+  const Name normed = emit_normalized(builder, x, epsilon, part("normed"));
   const std::int64_t channels = builder.type(x).shape.at(1);
   const Name gain = builder.weight(weight, {1, channels, 1, 1});
   return builder.binary("add", normed, builder.binary("mul", normed, gain, part("gain")), hint);
