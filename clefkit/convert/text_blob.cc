@@ -2,7 +2,7 @@
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/mapped_file.h"
-#include "clefkit/convert/fp16_tensor.h"
+#include "clefkit/programs/fp16_tensor.h"
 #include "clefkit/mil/weight_blob.h"
 
 namespace clefkit {

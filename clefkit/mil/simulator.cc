@@ -627,6 +627,11 @@ bool is_constant(const Statement& statement) {
 
 }  // namespace
 
+Tensor zeros(Shape shape) {
+  const Index size = count_of(shape);
+  return {std::move(shape), std::vector<float>(size)};
+}
+
 Simulator::Simulator(const Program& program, const WeightFiles& weights, NumericProfile profile)
     : program_(program), weights_(weights), profile_(profile) {
   // Larger than what a Neural Engine takes is no reason not to compute it.

@@ -19,6 +19,7 @@ struct Tensor {
   bool operator==(const Tensor&) const = default;
 };
 using Tensors = std::map<std::string, Tensor>;
+Tensor zeros(Shape shape);
 
 // Runs a program as a Neural Engine would, as far as that is known: slowly, plainly, and after
 // nothing but the text and the weights.

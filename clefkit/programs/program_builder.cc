@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/half.h"
@@ -43,6 +44,8 @@ ProgramBuilder::Name ProgramBuilder::unique(std::string_view hint) {
 }
 
 ProgramBuilder::Name ProgramBuilder::input(const std::string& name, const mil::Shape& shape) {
+  if (scope_.contains(name))
+    throw_error(ErrorCode::kInternal, name, "a second result of this name");
   const mil::ValueType input_type{DataType::kFloat16, shape};
   program_.functions[0].inputs.push_back({name, input_type});
   scope_[name] = {input_type, nullptr, false};
@@ -60,6 +63,16 @@ void ProgramBuilder::output(const Name& result, const std::string& name) {
   }
   statement->outputs[0].name = name;
   statement->attributes[0].second = Value::string(name);
+  for (mil::Statement& user : function.statements) {
+    for (auto& [key, argument] : user.arguments) {
+      if (auto* used = std::get_if<std::string>(&argument); used != nullptr && *used == result) {
+        *used = name;
+      }
+      if (auto* tuple = std::get_if<std::vector<std::string>>(&argument)) {
+        std::ranges::replace(*tuple, result, name);
+      }
+    }
+  }
   scope_[name] = scope_.at(result);
   scope_.erase(result);
   function.outputs.push_back(name);
@@ -178,7 +191,7 @@ ProgramBuilder::Name ProgramBuilder::conv(const Name& x, const Name& its_weight,
              {{"x", x},
               {"weight", its_weight},
               {"strides", constant(Value::integers({1, 1}), "ones")},
-              {"pad_type", constant(Value::string("valid"), "valid")},
+              {"pad_type", constant(Value::string("valid"), "valid_padding")},
               {"pad", constant(Value::integers({0, 0, 0, 0}), "no_pad")},
               {"dilations", constant(Value::integers({1, 1}), "ones")},
               {"groups", constant(Value::scalar(DataType::kInt32, std::int64_t{1}), "one_group")}},
@@ -191,6 +204,34 @@ ProgramBuilder::Name ProgramBuilder::silu(const Name& x, std::string_view hint) 
   const Name tanh = unary("tanh", half, fmt::format("{}_tanh", hint));
   const Name gate = binary("add", tanh, scalar(1, "one"), fmt::format("{}_gate", hint));
   return binary("mul", half, gate, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::sigmoid(const Name& x, std::string_view hint) {
+  const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
+  const Name negative = binary("mul", x, scalar(-1, "minus_one"), part("minus"));
+  const Name bounded = binary("minimum", negative, scalar(10, "ten"), part("bounded"));
+  const Name sum = binary("add", unary("exp", bounded, part("exp")), scalar(1, "one"), part("sum"));
+  return binary("real_div", scalar(1, "one"), sum, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::softplus(const Name& x, std::string_view hint) {
+  const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
+  const Name negative =
+      binary("mul", unary("abs", x, part("abs")), scalar(-1, "minus_one"), part("minus_abs"));
+  const Name t = unary("exp", negative, part("t"));
+  // Each exact in FP16; from the highest power down.
+  constexpr std::array kCoefficients{-0.023681640625, 0.10028076171875, -0.2086181640625,
+                                     0.324462890625,  -0.499267578125,  1.0};
+  Name sum = scalar(kCoefficients[0], part("c5"));
+  for (std::size_t i = 1; i < kCoefficients.size(); ++i) {
+    const Name product = binary("mul", t, sum, part("product"));
+    sum =
+        binary("add", product,
+               scalar(kCoefficients[i], fmt::format("{}_c{}", hint, kCoefficients.size() - 1 - i)),
+               part("polynomial"));
+  }
+  const Name logarithm = binary("mul", t, sum, part("log"));
+  return binary("add", unary("relu", x, part("relu")), logarithm, hint);
 }
 
 ProgramBuilder::Name ProgramBuilder::channel_mean(const Name& x, std::string_view hint) {
@@ -262,6 +303,16 @@ std::vector<ProgramBuilder::Name> ProgramBuilder::split(const Name& x, std::int6
                  {{"x", x},
                   {"axis", constant(Value::scalar(DataType::kInt32, axis), "axis")},
                   {"num_splits", constant(Value::scalar(DataType::kInt32, parts), "parts")}},
+                 hint);
+}
+
+std::vector<ProgramBuilder::Name> ProgramBuilder::split(const Name& x, std::int64_t axis,
+                                                        const std::vector<std::int64_t>& sizes,
+                                                        std::string_view hint) {
+  return add_all("split",
+                 {{"x", x},
+                  {"axis", constant(Value::scalar(DataType::kInt32, axis), "axis")},
+                  {"split_sizes", constant(Value::integers(sizes), "sizes")}},
                  hint);
 }
 

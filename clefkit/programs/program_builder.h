@@ -34,7 +34,7 @@ class ProgramBuilder {
   const mil::ValueType& type(const Name& name) const;
 
   Name input(const std::string& name, const mil::Shape& shape);
-  // The result is then called `name`: the last statement that made it must have no other use yet.
+  // Makes a result of one statement an output, which is then called `name` everywhere.
   void output(const Name& result, const std::string& name);
 
   Name add(std::string_view op, std::vector<std::pair<std::string, mil::Argument>> arguments,
@@ -54,6 +54,11 @@ class ProgramBuilder {
   // A 1x1 convolution with a weight that is already there.
   Name conv(const Name& x, const Name& weight, std::string_view hint);
   Name silu(const Name& x, std::string_view hint);
+  // 1 / (1 + exp(-x)), with exp kept from overflowing: at least 4.5e-5.
+  Name sigmoid(const Name& x, std::string_view hint);
+  // log(1 + exp(x)) = relu(x) + log(1 + t) with t = exp(-|x|), the logarithm as a polynomial of t
+  // that is exact at both ends and off by at most 2e-4 (ane.md 5.3).
+  Name softplus(const Name& x, std::string_view hint);
   // The mean over the channels, and `weight` times their sum: [N, C, 1, S] to [N, 1, 1, S].
   Name channel_mean(const Name& x, std::string_view hint);
   Name channel_sum(const Name& x, double weight, std::string_view hint);
@@ -65,6 +70,9 @@ class ProgramBuilder {
   Name concat(const std::vector<Name>& parts, std::int64_t axis, std::string_view hint);
   // Equal parts along an axis.
   std::vector<Name> split(const Name& x, std::int64_t axis, std::int64_t parts,
+                          std::string_view hint);
+  // Parts of these sizes.
+  std::vector<Name> split(const Name& x, std::int64_t axis, const std::vector<std::int64_t>& sizes,
                           std::string_view hint);
 
   mil::Program finish() &&;

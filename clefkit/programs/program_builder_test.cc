@@ -52,6 +52,7 @@ TEST(ProgramBuilder, WritesAPalettizedWeightAsTheSpecificationDoes) {
 TEST(ProgramBuilder, RefusesWhatMakesNoSense) {
   ProgramBuilder builder(TestWeights::kPath);
   const auto x = builder.input("x", {1, 4, 1, 8});
+  EXPECT_THROW(builder.input("x", {1, 4, 1, 8}), Error);
   EXPECT_THROW(builder.unary("gather", x, "y"), Error);
   EXPECT_THROW(builder.add("transpose", {{"x", x}}, "y"), Error);
   EXPECT_THROW(builder.binary("add", x, std::string("z"), "y"), Error);

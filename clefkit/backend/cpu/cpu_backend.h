@@ -10,7 +10,7 @@
 #include "clefkit/backend/cpu/full_attention_layer.h"
 #include "clefkit/backend/cpu/linear_attention_layer.h"
 #include "clefkit/backend/cpu/mlp.h"
-#include "clefkit/backend/cpu/rotary.h"
+#include "clefkit/backend/rotary.h"
 #include "clefkit/backend/cpu/vision_encoder.h"
 #include "clefkit/backend/cpu/workspace.h"
 #include "clefkit/kernels/linear.h"

@@ -6,7 +6,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "clefkit/backend/cpu/rotary.h"
+#include "clefkit/backend/rotary.h"
 #include "clefkit/backend/weights.h"
 #include "clefkit/kernels/elementwise.h"
 

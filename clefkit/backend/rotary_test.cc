@@ -1,4 +1,4 @@
-#include "clefkit/backend/cpu/rotary.h"
+#include "clefkit/backend/rotary.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace clefkit::cpu {
+namespace clefkit {
 namespace {
 
 // Which position each frequency turns with, found by giving only one axis a position.
@@ -51,4 +51,4 @@ TEST(RotaryAngles, GivesThePowersOfTheta) {
 }
 
 }  // namespace
-}  // namespace clefkit::cpu
+}  // namespace clefkit

@@ -7,7 +7,7 @@
 
 #include "clefkit/base/matrix_view.h"
 
-namespace clefkit::cpu {
+namespace clefkit {
 
 // theta^(−2i / dim) for i < dim / 2, rounded as the reference rounds them.
 std::vector<float> rotary_frequencies(double theta, std::size_t dim);
@@ -38,4 +38,4 @@ class RotaryAngles {
   std::vector<Axis> axes_;
 };
 
-}  // namespace clefkit::cpu
+}  // namespace clefkit

@@ -1,4 +1,4 @@
-#include "clefkit/convert/fp16_tensor.h"
+#include "clefkit/programs/fp16_tensor.h"
 
 #include <cmath>
 

@@ -1,9 +1,9 @@
-#include "clefkit/backend/cpu/rotary.h"
+#include "clefkit/backend/rotary.h"
 
 #include <cassert>
 #include <cmath>
 
-namespace clefkit::cpu {
+namespace clefkit {
 
 std::vector<float> rotary_frequencies(double theta, std::size_t dim) {
   std::vector<float> frequencies;
@@ -49,4 +49,4 @@ void RotaryAngles::fill(std::span<const std::int32_t> temporal,
   }
 }
 
-}  // namespace clefkit::cpu
+}  // namespace clefkit

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clefkit/mil/checker.h"
+#include "clefkit/model/blob_weight.h"
+#include "clefkit/model/model.h"
+#include "clefkit/model/program_plan.h"
+
+namespace clefkit::ane {
+
+// The weight file of one program in memory, laid out as a bundle's: indices and palettes of what is
+// palettized, everything else FP16. From a checkpoint all of it is FP16.
+class ProgramWeights {
+ public:
+  // Throws Error(kCorruptData) as to_fp16_bytes does.
+  ProgramWeights(const Model& model, const PlannedProgram& program, std::string path);
+  ProgramWeights(const ProgramWeights&) = delete;
+  ProgramWeights& operator=(const ProgramWeights&) = delete;
+
+  const BlobWeight& find(const std::string& name) const { return weights_.at(name); }
+  const std::string& path() const { return path_; }
+  mil::WeightFiles files() const { return {{path_, &*reader_}}; }
+
+ private:
+  std::string path_;
+  std::map<std::string, BlobWeight> weights_;
+  std::vector<std::uint8_t> file_;
+  std::optional<mil::WeightBlobReader> reader_;
+};
+
+}  // namespace clefkit::ane

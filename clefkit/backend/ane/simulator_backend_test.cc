@@ -1,0 +1,151 @@
+#include "clefkit/backend/ane/simulator_backend.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+
+#include "clefkit/backend/cpu/cpu_backend.h"
+#include "clefkit/backend/factory.h"
+#include "clefkit/base/error.h"
+#include "clefkit/model/checkpoint.h"
+
+namespace clefkit::ane {
+namespace {
+
+using mil::NumericProfile;
+
+Model open_golden(const std::string& name) {
+  return open_checkpoint(CLEFKIT_SOURCE_DIR "/tests/golden/checkpoints/" + name);
+}
+
+std::unique_ptr<Backend> simulator(const Model& model, NumericProfile profile, PlanKind plan) {
+  return std::make_unique<SimulatorBackend>(
+      model, profile, plan, std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
+}
+
+// Every layer's output for a sequence that is appended in these pieces.
+using Layers = std::map<std::size_t, std::vector<float>>;
+Layers layers_of(Backend& backend, const Model& model, const std::vector<std::size_t>& pieces) {
+  const std::size_t hidden_size = model.config.text.hidden_size;
+  const std::size_t tokens = std::accumulate(pieces.begin(), pieces.end(), std::size_t{0});
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  Executor executor(1);
+  const auto sequence = backend.new_sequence(tokens);
+  Layers layers;
+  std::int32_t next = 0;
+  for (const std::size_t count : pieces) {
+    std::vector<float> rows(count * hidden_size);
+    for (float& value : rows) value = normal(random);
+    std::vector<std::int32_t> positions(count);
+    std::iota(positions.begin(), positions.end(), next);
+    next += static_cast<std::int32_t>(count);
+    backend.prefill({executor}, *sequence,
+                    {.hidden = {rows.data(), count, hidden_size},
+                     .temporal = positions,
+                     .height = positions,
+                     .width = positions},
+                    [&](std::size_t layer, MatrixView<const float> hidden) {
+                      for (std::size_t token = 0; token < hidden.rows; ++token) {
+                        layers[layer].insert(layers[layer].end(), hidden.row(token).begin(),
+                                             hidden.row(token).end());
+                      }
+                    });
+  }
+  EXPECT_EQ(sequence->tokens(), tokens);
+  return layers;
+}
+
+// Root mean square of the difference as a part of that of the values.
+double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
+  EXPECT_EQ(actual.size(), expected.size());
+  double error = 0, size = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    error += std::pow(double{actual[i]} - expected[i], 2);
+    size += std::pow(double{expected[i]}, 2);
+  }
+  return std::sqrt(error / size);
+}
+
+class SimulatorBackendTest : public testing::TestWithParam<std::string> {
+ protected:
+  const Model model_ = open_golden(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(Golden, SimulatorBackendTest, testing::Values("micro", "tied"),
+                         [](const auto& test) { return test.param; });
+
+// Lengths on both sides of a call's 128 tokens, and the state handed from one to the next. The
+// bounds are what FP16 costs random weights and inputs over all layers, found by leaving the
+// rounding out: the formulas alone are then within 0.0042.
+TEST_P(SimulatorBackendTest, ComputesWhatTheCpuComputes) {
+  const std::vector<std::size_t> pieces{1, 130, 2};
+  cpu::CpuBackend cpu(model_, Precision::kExact);
+  const Layers expected = layers_of(cpu, model_, pieces);
+  ASSERT_EQ(expected.size(), model_.config.text.num_hidden_layers);
+  // The deeper model takes seconds a profile.
+  const bool is_small = model_.config.text.num_hidden_layers <= 4;
+  for (const auto& [profile, tolerance] :
+       {std::pair(NumericProfile::kIdeal, 0.02), std::pair(NumericProfile::kStrict, 0.02),
+        std::pair(NumericProfile::kM5, 0.02), std::pair(NumericProfile::kH15g, 0.03)}) {
+    if (!is_small && profile != NumericProfile::kIdeal) continue;
+    const auto backend = simulator(model_, profile, PlanKind::kSplit);
+    const Layers layers = layers_of(*backend, model_, pieces);
+    ASSERT_EQ(layers.size(), expected.size());
+    for (const auto& [layer, rows] : expected) {
+      EXPECT_LT(relative_error(layers.at(layer), rows), tolerance)
+          << to_string(profile) << " layer " << layer;
+    }
+  }
+}
+
+TEST_P(SimulatorBackendTest, TheGroupedPlanComputesTheSameBits) {
+  const std::vector<std::size_t> pieces{130, 3};
+  const auto split = simulator(model_, NumericProfile::kIdeal, PlanKind::kSplit);
+  const auto grouped = simulator(model_, NumericProfile::kIdeal, PlanKind::kGrouped);
+  const Layers all = layers_of(*split, model_, pieces);
+  const Layers visible = layers_of(*grouped, model_, pieces);
+  EXPECT_LT(visible.size(), all.size());
+  ASSERT_TRUE(visible.contains(model_.config.text.num_hidden_layers - 1));
+  for (const auto& [layer, rows] : visible) EXPECT_EQ(rows, all.at(layer)) << layer;
+}
+
+TEST_P(SimulatorBackendTest, AClonedSequenceGoesItsOwnWay) {
+  const auto backend = simulator(model_, NumericProfile::kIdeal, PlanKind::kSplit);
+  Executor executor(1);
+  const std::size_t hidden_size = model_.config.text.hidden_size;
+  const auto append = [&](SequenceState& sequence, float value) {
+    std::vector<float> rows(5 * hidden_size, value);
+    rows[0] = 1;
+    const std::vector<std::int32_t> positions(5, 0);
+    backend->prefill({executor}, sequence,
+                     {.hidden = {rows.data(), 5, hidden_size},
+                      .temporal = positions,
+                      .height = positions,
+                      .width = positions},
+                     {});
+    return rows;
+  };
+  const auto sequence = backend->new_sequence(5);
+  append(*sequence, 0.5f);
+  EXPECT_GT(sequence->size_bytes(), 0u);
+  const auto one = sequence->clone(10), two = sequence->clone(10), three = sequence->clone(15);
+  const auto expected = append(*one, -0.25f);
+  append(*three, 0.75f);
+  append(*three, 0.75f);
+  EXPECT_EQ(append(*two, -0.25f), expected);
+  EXPECT_THROW(append(*one, 0), Error);
+}
+
+TEST(SimulatorBackend, HasANameForEachMachine) {
+  const Model model = open_golden("micro");
+  EXPECT_EQ(make_backend("simulator", model, Precision::kExact)->name(), "simulator:ideal");
+  EXPECT_EQ(make_backend("simulator:h15g", model, Precision::kExact)->name(), "simulator:h15g");
+  EXPECT_THROW(make_backend("simulator:m9", model, Precision::kExact), Error);
+}
+
+}  // namespace
+}  // namespace clefkit::ane

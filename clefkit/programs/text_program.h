@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "clefkit/mil/program.h"
+#include "clefkit/model/config.h"
+#include "clefkit/model/program_plan.h"
+#include "clefkit/programs/mlp_program.h"
+#include "clefkit/programs/program_builder.h"
+
+namespace clefkit {
+
+struct TextProgramOptions {
+  Spellings spellings{};
+  std::string weight_path{};  // What BLOBFILE names.
+  // By layer: what the input of its down-projection is multiplied with, a power of two; absent: 1.
+  std::map<std::size_t, double> mlp_scales{};
+};
+
+// One program of the plan (bundle.md, "Program plan"), of kProgramTokens tokens, all ports FP16.
+// `context` is an attention program's: the places of its cache and the new tokens together.
+//
+//   run        x, valid, conv_select, and per linear attention layer conv_state_LL and
+//              recurrent_state_LL -> x_out, and the states again with _out
+//   attention  x, cos, sin, mask, k_cache, v_cache -> x_out, k_out, v_out
+//   mlp, tail  x -> x_out
+//
+// Their shapes are those of emit_linear_attention and emit_full_attention.
+mil::Program emit_text_program(const TextConfig& config, const PlannedProgram& planned,
+                               std::size_t context, const FindWeight& find_weight,
+                               const TextProgramOptions& options);
+
+}  // namespace clefkit
