@@ -28,10 +28,6 @@ bool ties_go_away(NumericProfile profile) {
   return profile == NumericProfile::kH15g || profile == NumericProfile::kM5;
 }
 
-bool is_hardware(NumericProfile profile) {
-  return profile != NumericProfile::kIdeal && profile != NumericProfile::kStrict;
-}
-
 float half_ties_away(double value) {
   const Half even = to_half(value);
   const double nearest = to_float(even);
@@ -106,6 +102,10 @@ std::optional<NumericProfile> numeric_profile(std::string_view name) {
     if (its_name == name) return profile;
   }
   return std::nullopt;
+}
+
+bool is_hardware(NumericProfile profile) {
+  return profile != NumericProfile::kIdeal && profile != NumericProfile::kStrict;
 }
 
 Dot dot(NumericProfile profile, const float* x, const float* y, std::size_t count) {

@@ -21,6 +21,9 @@ enum class NumericProfile {
 std::string_view to_string(NumericProfile profile);
 std::optional<NumericProfile> numeric_profile(std::string_view name);
 
+// Whether it follows a machine, rather than what FP16 itself says.
+bool is_hardware(NumericProfile profile);
+
 // A sum of products as the multiply-accumulate units give it, rounded to FP16.
 struct Dot {
   float value = 0;

@@ -44,6 +44,8 @@ bool is_integer(DataType type);
 std::optional<BlobDataType> blob_type(DataType type);
 
 using Shape = std::vector<std::int64_t>;
+// A size as a dimension.
+constexpr std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
 
 // The product of the dimensions, 1 of none; the largest number when it does not fit.
 std::int64_t element_count(const Shape& shape);

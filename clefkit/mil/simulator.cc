@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <list>
 #include <numeric>
 
 #include "clefkit/base/error.h"
@@ -82,6 +83,17 @@ double combined(const std::string& op, double x, double y) {
   return x == y;
 }
 
+// Steps of a tensor along its own axes.
+std::vector<Index> row_major_steps(const Shape& shape) {
+  std::vector<Index> steps(shape.size(), 1);
+  for (Index i = shape.size(); i-- > 1;) steps[i - 1] = steps[i] * at(shape, i);
+  return steps;
+}
+
+Index from_front(std::int64_t axis, std::size_t rank) {
+  return static_cast<Index>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
 // Steps of a tensor along the axes of `shape`, with which it broadcasts; 0 where it has one
 // element.
 std::vector<Index> steps_within(const Shape& tensor, const Shape& shape) {
@@ -126,10 +138,6 @@ std::vector<float> floats_of(const BlobRecord& record) {
   return values;
 }
 
-}  // namespace
-
-namespace {
-
 // One function's pass over one set of inputs.
 class Pass {
  public:
@@ -155,6 +163,7 @@ class Pass {
     statement_ = &statement;
     const Operands operands(statement, scope_);
     operands_ = &operands;
+    inline_.clear();
     std::vector<Tensor> results = evaluate();
     for (Index i = 0; i < results.size(); ++i) {
       const Variable& output = statement.outputs[i];
@@ -237,9 +246,10 @@ class Pass {
     return result.value;
   }
 
-  Tensor argument(std::string_view name) const {
+  // A value that stands in the statement is loaded into `inline_`, until the next statement.
+  const Tensor& argument(std::string_view name) const {
     const Argument& given = *statement_->argument(name);
-    if (const auto* value = std::get_if<Value>(&given)) return load(*value);
+    if (const auto* value = std::get_if<Value>(&given)) return inline_.emplace_back(load(*value));
     return tensor(std::get<std::string>(given));
   }
 
@@ -268,8 +278,6 @@ class Pass {
   Tensor unary() const {
     const std::string& op = statement_->op;
     Tensor x = argument("x");
-    const bool is_hardware =
-        profile_ != NumericProfile::kIdeal && profile_ != NumericProfile::kStrict;
     const double epsilon = operands_->has("epsilon") ? operands_->number("epsilon") : 0;
     const double low = op == "clip" ? operands_->number("alpha") : 0;
     const double high = op == "clip" ? operands_->number("beta") : 0;
@@ -280,7 +288,8 @@ class Pass {
       } else if (op == "inverse") {
         result = 1 / (value + epsilon);
       } else if (op == "log") {
-        result = is_hardware && value + epsilon == 0 ? kLogOfZero : std::log(value + epsilon);
+        result =
+            is_hardware(profile_) && value + epsilon == 0 ? kLogOfZero : std::log(value + epsilon);
       } else if (op == "clip") {
         result = std::clamp<double>(value, low, high);
       } else if (op != "cast") {
@@ -292,7 +301,7 @@ class Pass {
   }
 
   Tensor binary() const {
-    const Tensor x = argument("x"), y = argument("y");
+    const Tensor &x = argument("x"), &y = argument("y");
     Tensor out{result_shape(), std::vector<float>(count_of(result_shape()))};
     for_each<2>(out.shape, {steps_within(x.shape, out.shape), steps_within(y.shape, out.shape)},
                 [&](Index i, const std::array<Index, 2>& places) {
@@ -303,7 +312,7 @@ class Pass {
   }
 
   Tensor select() const {
-    const Tensor cond = argument("cond"), a = argument("a"), b = argument("b");
+    const Tensor &cond = argument("cond"), &a = argument("a"), &b = argument("b");
     Tensor out{result_shape(), std::vector<float>(count_of(result_shape()))};
     for_each<3>(out.shape,
                 {steps_within(cond.shape, out.shape), steps_within(a.shape, out.shape),
@@ -316,11 +325,11 @@ class Pass {
   }
 
   Tensor transpose(const Tensor& x, const Shape& perm) const {
-    std::vector<Index> steps(x.shape.size(), 1), turned;
-    for (Index i = x.shape.size(); i-- > 1;) steps[i - 1] = steps[i] * at(x.shape, i);
+    const std::vector<Index> steps = row_major_steps(x.shape);
+    std::vector<Index> turned;
     Tensor out{{}, std::vector<float>(x.values.size())};
     for (const std::int64_t axis : perm) {
-      const auto from = static_cast<Index>(axis < 0 ? axis + std::ssize(perm) : axis);
+      const Index from = from_front(axis, perm.size());
       out.shape.push_back(x.shape[from]);
       turned.push_back(steps[from]);
     }
@@ -332,7 +341,7 @@ class Pass {
 
   // [1, I, H, W] by [O, I / groups, h, w]: each output is one sum over a column of inputs.
   Tensor conv() const {
-    const Tensor x = argument("x"), weight = argument("weight");
+    const Tensor &x = argument("x"), &weight = argument("weight");
     const auto strides = operands_->integers("strides");
     const auto dilations = operands_->integers("dilations");
     auto pad = operands_->integers("pad");
@@ -414,9 +423,8 @@ class Pass {
   }
 
   Tensor slice(const Shape& begin, const Shape& size) const {
-    const Tensor x = argument("x");
-    std::vector<Index> steps(x.shape.size(), 1);
-    for (Index i = x.shape.size(); i-- > 1;) steps[i - 1] = steps[i] * at(x.shape, i);
+    const Tensor& x = argument("x");
+    const std::vector<Index> steps = row_major_steps(x.shape);
     Index first = 0;
     for (Index i = 0; i < begin.size(); ++i) first += at(begin, i) * steps[i];
     Tensor out{size, std::vector<float>(count_of(size))};
@@ -427,8 +435,7 @@ class Pass {
   }
 
   Index axis_argument(const Shape& shape) const {
-    const std::int64_t axis = operands_->integer("axis");
-    return static_cast<Index>(axis < 0 ? axis + std::ssize(shape) : axis);
+    return from_front(operands_->integer("axis"), shape.size());
   }
 
   std::vector<Tensor> split() const {
@@ -463,7 +470,7 @@ class Pass {
   }
 
   Tensor tile() const {
-    const Tensor x = argument("x");
+    const Tensor& x = argument("x");
     Tensor out{result_shape(), std::vector<float>(count_of(result_shape()))};
     std::vector<Index> position(out.shape.size(), 0);
     for (float& value : out.values) {
@@ -481,14 +488,13 @@ class Pass {
   }
 
   Tensor pad() const {
-    const Tensor x = argument("x");
+    const Tensor& x = argument("x");
     const auto pad = operands_->integers("pad");
     Tensor out{result_shape(),
                std::vector<float>(count_of(result_shape()),
                                   static_cast<float>(operands_->number("constant_val")))};
     const Index first_axis = out.shape.size() - pad.size() / 2;
-    std::vector<Index> steps(out.shape.size(), 1);
-    for (Index i = out.shape.size(); i-- > 1;) steps[i - 1] = steps[i] * at(out.shape, i);
+    const std::vector<Index> steps = row_major_steps(out.shape);
     Index first = 0;
     for (Index i = 0; i < pad.size(); i += 2) first += at(pad, i) * steps[first_axis + i / 2];
     for_each<1>(x.shape, {steps}, [&](Index i, const std::array<Index, 1>& place) {
@@ -503,8 +509,8 @@ class Pass {
   Tensor over_lines(const Tensor& x, const std::vector<bool>& is_reduced,
                     Function&& function) const {
     Shape outer, inner;
-    std::vector<Index> outer_steps, inner_steps, steps(x.shape.size(), 1);
-    for (Index i = x.shape.size(); i-- > 1;) steps[i - 1] = steps[i] * at(x.shape, i);
+    const std::vector<Index> steps = row_major_steps(x.shape);
+    std::vector<Index> outer_steps, inner_steps;
     for (Index i = 0; i < x.shape.size(); ++i) {
       (is_reduced[i] ? inner : outer).push_back(x.shape[i]);
       (is_reduced[i] ? inner_steps : outer_steps).push_back(steps[i]);
@@ -524,13 +530,13 @@ class Pass {
   std::vector<bool> reduced_axes(const Shape& shape) const {
     std::vector<bool> marks(shape.size(), false);
     for (const std::int64_t axis : operands_->integers("axes")) {
-      marks[static_cast<Index>(axis < 0 ? axis + std::ssize(shape) : axis)] = true;
+      marks[from_front(axis, shape.size())] = true;
     }
     return marks;
   }
 
   Tensor reduce() const {
-    const Tensor x = argument("x");
+    const Tensor& x = argument("x");
     const std::string& op = statement_->op;
     return over_lines(x, reduced_axes(x.shape),
                       [&](const std::vector<float>& line, Index, const auto&, Tensor& out) {
@@ -565,7 +571,7 @@ class Pass {
   }
 
   Tensor softmax() const {
-    const Tensor x = argument("x");
+    const Tensor& x = argument("x");
     std::vector<bool> axes(x.shape.size(), false);
     axes[axis_argument(x.shape)] = true;
     return changed_lines(x, axes, [](std::vector<float>& line) {
@@ -581,7 +587,7 @@ class Pass {
 
   // Over all axes after the first, as Core ML has it.
   Tensor l2_norm() const {
-    const Tensor x = argument("x");
+    const Tensor& x = argument("x");
     const double epsilon = operands_->number("epsilon");
     std::vector<bool> axes(x.shape.size(), true);
     if (axes.size() > 3) std::fill(axes.begin(), axes.end() - 3, false);
@@ -593,7 +599,7 @@ class Pass {
   }
 
   Tensor layer_norm() const {
-    const Tensor x = argument("x");
+    const Tensor& x = argument("x");
     const double epsilon = operands_->has("epsilon") ? operands_->number("epsilon") : 1e-5;
     const Tensor gamma = operands_->has("gamma") ? argument("gamma") : Tensor{};
     const Tensor beta = operands_->has("beta") ? argument("beta") : Tensor{};
@@ -619,6 +625,7 @@ class Pass {
   const Operands* operands_ = nullptr;
   Scope scope_;
   Tensors results_;
+  mutable std::list<Tensor> inline_;
 };
 
 bool is_constant(const Statement& statement) {

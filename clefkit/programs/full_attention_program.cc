@@ -15,7 +15,7 @@ using mil::Value;
 
 constexpr double kProbabilityScale = 16;
 
-std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
+using mil::dim;
 
 // The rotation of the first channels of [heads, head_dim, 1, S], halves against each other.
 Name rotated(ProgramBuilder& builder, const Name& x, const FullAttentionInput& input,

@@ -12,11 +12,10 @@ namespace clefkit {
 namespace {
 
 using Name = ProgramBuilder::Name;
-using mil::Value;
 
 constexpr double kL2NormEps = 1e-6;
 
-std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
+using mil::dim;
 
 // x / sqrt(sum of x² + eps) · scale for each head: by the mean of the squares, whose eps is that of
 // the sum over their number.
@@ -56,17 +55,9 @@ LinearAttentionOutput emit_linear_attention(ProgramBuilder& builder,
 
   // The causal convolution, with the tokens before in front.
   const Name with_past = builder.concat({input.conv_state, mixed}, 3, part("with_past"));
-  const Name convolved = builder.add(
-      "conv",
-      {{"x", with_past},
-       {"weight", builder.weight(weight("linear_attn.conv1d.weight"), {channels, 1, 1, kernel})},
-       {"strides", builder.constant(Value::integers({1, 1}), "ones")},
-       {"pad_type", builder.constant(Value::string("valid"), "valid_padding")},
-       {"pad", builder.constant(Value::integers({0, 0, 0, 0}), "no_pad")},
-       {"dilations", builder.constant(Value::integers({1, 1}), "ones")},
-       {"groups",
-        builder.constant(Value::scalar(mil::DataType::kInt32, channels), "a_group_a_channel")}},
-      part("convolved"));
+  const Name convolved = builder.conv(
+      with_past, builder.weight(weight("linear_attn.conv1d.weight"), {channels, 1, 1, kernel}),
+      part("convolved"), channels);
   const auto qkv = builder.split(
       builder.silu(convolved, part("mixed")), 1,
       {dim(config.key_dim()), dim(config.key_dim()), dim(config.value_dim())}, part("split"));

@@ -186,7 +186,7 @@ ProgramBuilder::Name ProgramBuilder::linear(const Name& x, const BlobWeight& its
 }
 
 ProgramBuilder::Name ProgramBuilder::conv(const Name& x, const Name& its_weight,
-                                          std::string_view hint) {
+                                          std::string_view hint, std::int64_t groups) {
   return add("conv",
              {{"x", x},
               {"weight", its_weight},
@@ -194,7 +194,7 @@ ProgramBuilder::Name ProgramBuilder::conv(const Name& x, const Name& its_weight,
               {"pad_type", constant(Value::string("valid"), "valid_padding")},
               {"pad", constant(Value::integers({0, 0, 0, 0}), "no_pad")},
               {"dilations", constant(Value::integers({1, 1}), "ones")},
-              {"groups", constant(Value::scalar(DataType::kInt32, std::int64_t{1}), "one_group")}},
+              {"groups", constant(Value::scalar(DataType::kInt32, groups), "groups")}},
              hint);
 }
 

@@ -51,8 +51,8 @@ class ProgramBuilder {
 
   // A linear layer as a 1x1 convolution: [1, in, 1, S] to [1, out, 1, S].
   Name linear(const Name& x, const BlobWeight& weight, std::string_view hint);
-  // A 1x1 convolution with a weight that is already there.
-  Name conv(const Name& x, const Name& weight, std::string_view hint);
+  // A convolution with a weight that is already there: a step of 1, no padding.
+  Name conv(const Name& x, const Name& weight, std::string_view hint, std::int64_t groups = 1);
   Name silu(const Name& x, std::string_view hint);
   // 1 / (1 + exp(-x)), with exp kept from overflowing: at least 4.5e-5.
   Name sigmoid(const Name& x, std::string_view hint);

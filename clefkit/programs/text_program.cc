@@ -14,7 +14,7 @@ namespace {
 
 using Name = ProgramBuilder::Name;
 
-std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
+using mil::dim;
 
 class Emitter {
  public:

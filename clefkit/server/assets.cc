@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "clefkit/http/multipart.h"
@@ -15,8 +17,9 @@ namespace {
 
 constexpr std::string_view kRequestPart = "request";
 constexpr char kAssets[] = "assets";
-// Every byte of text may be compared with every name.
 constexpr std::size_t kMaxAssets = 64;
+// Looking for names at one place of a text takes as many steps; clients' own have 40.
+constexpr std::size_t kMaxNameBytes = 64;
 
 std::string asset_place(std::string_view name) {
   return fmt::format("{}.{}", kAssets, in_quotes(name));
@@ -43,21 +46,60 @@ void fill_in(Json& entry, const std::string& place, const std::vector<http::Part
   entry.set("data_base64", encode_base64(part->content));
 }
 
+// Finds the longest of some names at a place of a text, in as many steps as that name has bytes.
+class NameTree {
+ public:
+  explicit NameTree(const std::vector<Asset>& assets) {
+    for (std::size_t i = 0; i < assets.size(); ++i) {
+      std::uint16_t node = 0;
+      for (const char c : assets[i].name) {
+        std::uint16_t& next = nodes_[node].next[static_cast<unsigned char>(c)];
+        if (next == 0) next = static_cast<std::uint16_t>(nodes_.size());
+        node = next;
+        if (node == nodes_.size()) nodes_.emplace_back();
+      }
+      nodes_[node].asset = i;
+    }
+  }
+
+  std::optional<std::size_t> longest_at(std::string_view text) const {
+    std::optional<std::size_t> longest;
+    std::uint16_t node = 0;
+    for (const char c : text) {
+      node = nodes_[node].next[static_cast<unsigned char>(c)];
+      if (node == 0) break;
+      if (nodes_[node].asset) longest = nodes_[node].asset;
+    }
+    return longest;
+  }
+
+ private:
+  struct Node {
+    std::array<std::uint16_t, 256> next{};  // 0: no name goes on so.
+    std::optional<std::size_t> asset;       // Whose name ends here.
+  };
+  static_assert(kMaxAssets * kMaxNameBytes < std::numeric_limits<std::uint16_t>::max());
+
+  std::vector<Node> nodes_{1};
+};
+
 // Replaces names by places, and remembers which of them were there.
 class Renaming {
  public:
   Renaming(const std::vector<Asset>& assets, std::size_t first_image)
-      : assets_(assets), first_image_(first_image), is_found_(assets.size(), false) {
-    for (const Asset& asset : assets) is_start_[first_byte(asset.name)] = true;
-  }
+      : assets_(assets),
+        names_(assets),
+        first_image_(first_image),
+        is_found_(assets.size(), false) {}
 
-  // Recurses as deep as the value is nested, which its parser has bounded.
+  // Recurses as deep as the value is nested, which its parser has bounded. An image_url part is no
+  // text, and stays as it is.
   void apply(Json& value) {
     if (value.is_string()) {
       if (auto text = renamed(value.string())) value = Json(std::move(*text));
     } else if (value.is_array()) {
       for (Json& item : value.items()) apply(item);
-    } else if (value.is_object()) {
+    } else if (value.is_object() && !is_image_part(value)) {
       for (auto& [key, member] : value.members()) apply(member);
     }
   }
@@ -65,42 +107,28 @@ class Renaming {
   bool is_found(std::size_t asset) const { return is_found_[asset]; }
 
  private:
-  static unsigned char first_byte(std::string_view name) {
-    return static_cast<unsigned char>(name.front());
-  }
-
   // Nothing when the text has none of the names.
   std::optional<std::string> renamed(std::string_view text) {
     std::string out;
     bool is_changed = false;
     while (!text.empty()) {
-      const std::size_t asset = is_start_[first_byte(text)] ? longest_at(text) : assets_.size();
-      if (asset == assets_.size()) {
+      const auto asset = names_.longest_at(text);
+      if (!asset) {
         out += text.front();
         text.remove_prefix(1);
         continue;
       }
-      out += image_place(first_image_ + asset);
-      text.remove_prefix(assets_[asset].name.size());
-      is_found_[asset] = is_changed = true;
+      out += image_place(first_image_ + *asset);
+      text.remove_prefix(assets_[*asset].name.size());
+      is_found_[*asset] = is_changed = true;
     }
     return is_changed ? std::optional(std::move(out)) : std::nullopt;
   }
 
-  std::size_t longest_at(std::string_view text) const {
-    std::size_t best = assets_.size();
-    for (std::size_t i = 0; i < assets_.size(); ++i) {
-      const std::string& name = assets_[i].name;
-      const bool is_longer = best == assets_.size() || name.size() > assets_[best].name.size();
-      if (is_longer && text.starts_with(name)) best = i;
-    }
-    return best;
-  }
-
   const std::vector<Asset>& assets_;
+  const NameTree names_;
   const std::size_t first_image_;
   std::vector<bool> is_found_;
-  std::array<bool, 256> is_start_{};
 };
 
 }  // namespace
@@ -138,7 +166,10 @@ std::vector<Asset> take_assets(Json& body) {
   }
   for (auto& [name, entry] : given->members()) {
     Asset asset{.name = name, .place = asset_place(name)};
-    if (name.empty()) refuse_invalid(asset.place, "a name without a character");
+    if (name.empty() || name.size() > kMaxNameBytes) {
+      refuse_invalid(asset.place, "a name of {} bytes, expected 1 to {}", name.size(),
+                     kMaxNameBytes);
+    }
     if (!entry.is_object()) {
       refuse_invalid(asset.place, "{}, expected an object", found(&entry));
     }

@@ -99,6 +99,33 @@ TEST(Assets, StandForThePlaceOfTheirPicture) {
   EXPECT_EQ(request.questions[2].legend[0], Json("photo"));
 }
 
+// Such a part is a picture of its own; what looks like a name within it is not one.
+TEST(Assets, LeaveImagePartsOfTheStateAlone) {
+  const std::string part =
+      R"({"type": "image_url", "image_url": {"url": "data:image/png;base64,aGFzZQ=="}})";
+  Json body = json(R"({"state": [{"text": "see image and data"}, )" + part + R"(],
+      "assets": {"image": {"data_base64": "YQ=="}, "data": {"data_base64": "Yg=="}},
+      "questions": {"q": {"type": "noul"}}})");
+  std::vector<Asset> assets = take_assets(body);
+  Request request = request_from_json(std::move(body), "body");
+  place_assets(std::move(assets), request);
+  EXPECT_EQ(request.state, json(R"([{"text": "see images[0] and images[1]"}, )" + part + "]"));
+}
+
+// A long text against names that nearly match everywhere: linear, or this would take minutes.
+TEST(Assets, AreFoundInLongTextsOfNearMatches) {
+  std::vector<Asset> assets;
+  for (char c = '!'; c < '!' + 63; ++c) {
+    assets.push_back({.name = std::string(63, 'a') + c, .place = "assets", .image = Json("YQ==")});
+  }
+  Request request;
+  std::string state(1'000'000, 'a');
+  for (const Asset& asset : assets) state += asset.name;
+  request.state = Json(state);
+  place_assets(assets, request);
+  EXPECT_EQ(request.images.size(), 63u);
+}
+
 TEST(Assets, ThatNothingNamesAreRefused) {
   Json body = json(R"({"state": "ab", "assets": {"ab": {"data_base64": "YQ=="},
                        "b": {"data_base64": "YQ=="}}, "questions": {"b": {"type": "noul"}}})");
@@ -123,7 +150,10 @@ TEST(Assets, MustBeWellFormed) {
   EXPECT_EQ(refused("null"), "");
   EXPECT_THAT(refused("[]"), HasSubstr("an array, expected an object with 1 to 64 members"));
   EXPECT_THAT(refused("{}"), HasSubstr("0 members"));
-  EXPECT_THAT(refused(R"({"": {"data_base64": ""}})"), HasSubstr("without a character"));
+  EXPECT_THAT(refused(R"({"": {"data_base64": ""}})"),
+              HasSubstr("a name of 0 bytes, expected 1 to 64"));
+  EXPECT_THAT(refused("{\"" + std::string(65, 'n') + R"(": {"data_base64": ""}})"),
+              HasSubstr("a name of 65 bytes, expected 1 to 64"));
   EXPECT_THAT(refused(R"({"a": "YQ=="})"), HasSubstr("assets.\"a\": \"YQ==\", expected an object"));
   EXPECT_THAT(refused(R"({"a": {"type": "video", "data_base64": ""}})"),
               HasSubstr("assets.\"a\".type: \"video\", expected \"image\""));

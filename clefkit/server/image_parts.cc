@@ -5,15 +5,12 @@
 #include "clefkit/server/wire.h"
 
 namespace clefkit::server {
-namespace {
 
 bool is_image_part(const Json& value) {
   const Json* const type = value.find("type");
   return type != nullptr && type->is_string() && type->string() == "image_url" &&
          value.find("image_url") != nullptr;
 }
-
-}  // namespace
 
 std::string image_place(std::size_t index) { return fmt::format("images[{}]", index); }
 

@@ -13,7 +13,10 @@ namespace clefkit::server {
 // Error(kInvalidArgument) for an object that is none of the known forms.
 Json image_source(Json item, const std::string& where);
 
-// Takes the image_url parts out of a state, as chat messages have them, and appends them to
+// Whether a value is an image_url part, as chat messages have them.
+bool is_image_part(const Json& value);
+
+// Takes the image_url parts out of a state and appends them to
 // `images`. In a part's place stays which image it was: `"image_url": "images[0]"`.
 void move_images(Json& state, std::vector<Json>& images);
 

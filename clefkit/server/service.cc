@@ -39,7 +39,12 @@ Refusal::Kind kind_of_status(int status) {
 
 // The body without its Content-Encoding.
 std::string decoded_body(http::Request& request, std::size_t max_bytes) {
-  const std::string_view coding = request.header("content-encoding").value_or("");
+  // A header that comes twice means the same as one with both values.
+  std::string coding;
+  for (const auto& [name, value] : request.headers) {
+    if (!http::equal_ignoring_case(name, "content-encoding")) continue;
+    coding += (coding.empty() ? "" : ", ") + value;
+  }
   try {
     return http::decode_content(coding, std::move(request.body), max_bytes);
   } catch (const Error& error) {

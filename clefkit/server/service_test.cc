@@ -200,6 +200,10 @@ TEST_F(ServiceTest, ReadsCompressedBodies) {
             *json_of(ask(post("/v1/systemone", kBody))).find("answers"));
 
   EXPECT_EQ(ask_coded("zstd", kBody).status, 422);
+  EXPECT_EQ(ask(post("/v1/systemone", frame,
+                     {{"Content-Encoding", "zstd"}, {"content-encoding", "gzip"}}))
+                .status,
+            415);
   const http::Response unknown = ask_coded("gzip", kBody);
   EXPECT_EQ(unknown.status, 415);
   EXPECT_EQ(http::find_header(unknown.headers, "accept-encoding"), "zstd");

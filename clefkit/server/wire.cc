@@ -38,7 +38,9 @@ Json read_body(const http::Request& request, const JsonLimits& limits) {
 }
 
 bool is_multipart(const http::Request& request) {
-  return request.header("content-type").value_or("").starts_with("multipart/");
+  constexpr std::string_view kMultipart = "multipart/";
+  const std::string_view type = request.header("content-type").value_or("");
+  return http::equal_ignoring_case(type.substr(0, kMultipart.size()), kMultipart);
 }
 
 Json parse_body(std::string_view text, const std::string& where, const JsonLimits& limits) {

@@ -3,7 +3,7 @@
 namespace clefkit::ane {
 namespace {
 
-std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
+using mil::dim;
 
 }  // namespace
 

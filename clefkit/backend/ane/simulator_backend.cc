@@ -19,7 +19,7 @@ namespace {
 
 constexpr auto kTokens = static_cast<std::size_t>(kProgramTokens);
 
-std::int64_t dim(std::size_t size) { return static_cast<std::int64_t>(size); }
+using mil::dim;
 
 // Rows [tokens, columns] as channels [1, columns, 1, S], padded with zeros, in FP16.
 mil::Tensor as_channels(MatrixView<const float> rows) {
@@ -116,17 +116,19 @@ const mil::Simulator& SimulatorBackend::load(std::size_t program, std::size_t co
   return *loaded.simulator;
 }
 
-SimulatorBackend::Piece SimulatorBackend::piece_of(const TextChunk& chunk,
-                                                   std::size_t first) const {
+SimulatorBackend::Piece SimulatorBackend::piece_of(const TextChunk& chunk, std::size_t first,
+                                                   std::size_t past) const {
   Piece piece;
   piece.tokens = std::min(kTokens, chunk.hidden.rows - first);
   piece.valid = mil::zeros({1, 1, 1, kProgramTokens});
   std::fill_n(piece.valid.values.begin(), piece.tokens, 1.0f);
-  const std::size_t past = model_.config.text.linear_conv_kernel_dim - 1;
-  piece.conv_select = mil::zeros({1, 1, dim(past) + kProgramTokens, dim(past)});
-  for (std::size_t i = 0; i < past; ++i) {
-    piece.conv_select.values[(piece.tokens + i) * past + i] = 1.0f;
+  const std::size_t taps = model_.config.text.linear_conv_kernel_dim - 1;
+  piece.conv_select = mil::zeros({1, 1, dim(taps) + kProgramTokens, dim(taps)});
+  for (std::size_t i = 0; i < taps; ++i) {
+    piece.conv_select.values[(piece.tokens + i) * taps + i] = 1.0f;
   }
+  piece.context = context_for(past);
+  piece.mask = attention_mask(past, piece.context);
   std::vector<float> cosines(piece.tokens * rotary_angles_.half()), sines(cosines.size());
   const MatrixView<float> cos(cosines.data(), piece.tokens, rotary_angles_.half());
   const MatrixView<float> sin(sines.data(), piece.tokens, rotary_angles_.half());
@@ -168,16 +170,16 @@ mil::Tensor SimulatorBackend::run_layers(std::size_t program, ProgramSequence& s
 
 mil::Tensor SimulatorBackend::run_attention(std::size_t program, ProgramSequence& sequence,
                                             const Piece& piece, mil::Tensor x) {
-  const std::size_t past = sequence.tokens(), context = context_for(past);
+  const std::size_t places = piece.context - kTokens;
   const std::size_t kv_dim = model_.config.text.kv_dim();
   ProgramSequence::KvCache& cache = sequence.kv_cache(programs_[program].layers.at(0));
-  mil::Tensors outputs = load(program, context)
+  mil::Tensors outputs = load(program, piece.context)
                              .run({{"x", std::move(x)},
                                    {"cos", piece.cos},
                                    {"sin", piece.sin},
-                                   {"mask", attention_mask(past, context)},
-                                   {"k_cache", as_cache(cache.keys, kv_dim, context - kTokens)},
-                                   {"v_cache", as_cache(cache.values, kv_dim, context - kTokens)}});
+                                   {"mask", piece.mask},
+                                   {"k_cache", as_cache(cache.keys, kv_dim, places)},
+                                   {"v_cache", as_cache(cache.values, kv_dim, places)}});
   append_rows(outputs.at("k_out"), piece.tokens, cache.keys);
   append_rows(outputs.at("v_out"), piece.tokens, cache.values);
   return std::move(outputs.at("x_out"));
@@ -192,15 +194,11 @@ void SimulatorBackend::prefill(const ComputeContext& context, SequenceState& sta
     throw_error(ErrorCode::kInvalidArgument, "sequence", "{} tokens, expected at most {}",
                 sequence.tokens() + hidden.rows, sequence.capacity_tokens());
   }
-  // By layer, so that an observer is shown a chunk whole.
-  std::vector<Piece> pieces;
-  for (std::size_t first = 0; first < hidden.rows; first += kTokens) {
-    pieces.push_back(piece_of(chunk, first));
-  }
+  // By layer: an observer is shown a chunk whole.
   std::map<std::size_t, std::vector<float>> seen;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const Piece& piece = pieces[i];
-    const MatrixView<float> rows = hidden.rows_from(i * kTokens, piece.tokens);
+  for (std::size_t first = 0; first < hidden.rows; first += kTokens) {
+    const Piece piece = piece_of(chunk, first, sequence.tokens());
+    const MatrixView<float> rows = hidden.rows_from(first, piece.tokens);
     mil::Tensor x = as_channels(rows);
     for (std::size_t program = 0; program < programs_.size(); ++program) {
       if (context.cancel != nullptr) context.cancel->throw_if_cancelled();

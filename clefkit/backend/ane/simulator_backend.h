@@ -45,14 +45,16 @@ class SimulatorBackend final : public Backend {
     mil::Program program;
     std::unique_ptr<mil::Simulator> simulator;
   };
-  // The tokens of one program call.
+  // The tokens of one program call, and what of its inputs all layers share.
   struct Piece {
     std::size_t tokens = 0;
-    mil::Tensor valid, conv_select, cos, sin;
+    std::size_t context = 0;
+    mil::Tensor valid, conv_select, cos, sin, mask;
   };
 
   const mil::Simulator& load(std::size_t program, std::size_t context);
-  Piece piece_of(const TextChunk& chunk, std::size_t first) const;
+  // `past` tokens come before the chunk's token `first`.
+  Piece piece_of(const TextChunk& chunk, std::size_t first, std::size_t past) const;
   mil::Tensor run_layers(std::size_t program, ProgramSequence& sequence, const Piece& piece,
                          mil::Tensor x);
   mil::Tensor run_attention(std::size_t program, ProgramSequence& sequence, const Piece& piece,
