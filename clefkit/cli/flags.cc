@@ -67,7 +67,7 @@ void EngineFlags::add_cache_to(CLI::App& app) {
   app.add_option("--cache", cache_mb,
                  "Megabytes for what earlier requests computed: one about the same state or the "
                  "same pictures goes on from there (0 keeps none)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 24))
       ->capture_default_str();
 }
 

@@ -89,8 +89,8 @@ PreparedRequest Engine::prepare(const Request& request,
   const Stopwatch stopwatch;
   PreparedRequest prepared;
   prepared.media = std::move(media);
-  prepared.record =
-      encode_record(tokenizer_, request, media_items(*prepared.media), options.limits);
+  prepared.record = encode_record(tokenizer_, request, media_items(*prepared.media), options.limits,
+                                  options.cancel);
   const auto vocab_size = static_cast<std::int32_t>(model_.config.text.vocab_size);
   for (const std::int32_t id : prepared.record.input_ids) {
     if (id < 0 || id >= vocab_size) {

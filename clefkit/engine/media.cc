@@ -64,8 +64,9 @@ class Preparation {
     check_agreement(model.config.vision);
   }
 
-  PreparedMedia image(const Json& source, const std::string& where) {
-    const std::vector<std::uint8_t> bytes = read_media_source(source, where, source_);
+  PreparedMedia image(const MediaSource& source) {
+    const std::string& where = source.place;
+    const std::vector<std::uint8_t> bytes = read_media_source(source.value, where, source_);
     const Image image = decoder_.decode_image(bytes, options_.exif, where, cancel_);
     return at_place(where, [&] {
       take_tokens(1, picture_size({image.height, image.width}, settings_));
@@ -73,8 +74,9 @@ class Preparation {
     });
   }
 
-  PreparedMedia video(const Json& source, const std::string& where) {
-    const std::vector<std::uint8_t> bytes = read_media_source(source, where, source_);
+  PreparedMedia video(const MediaSource& source) {
+    const std::string& where = source.place;
+    const std::vector<std::uint8_t> bytes = read_media_source(source.value, where, source_);
     return at_place(where, [&] {
       std::optional<VideoPatchBuilder> builder;
       std::size_t frames = 0, added = 0;
@@ -154,12 +156,8 @@ std::vector<PreparedMedia> prepare_media(const ModelFiles& model, const Request&
   }
   Preparation preparation(model, request, options, max_tokens, cancel);
   std::vector<PreparedMedia> media;
-  for (std::size_t i = 0; i < request.images.size(); ++i) {
-    media.push_back(preparation.image(request.images[i], fmt::format("images[{}]", i)));
-  }
-  for (std::size_t i = 0; i < request.videos.size(); ++i) {
-    media.push_back(preparation.video(request.videos[i], fmt::format("videos[{}]", i)));
-  }
+  for (const MediaSource& image : request.images) media.push_back(preparation.image(image));
+  for (const MediaSource& video : request.videos) media.push_back(preparation.video(video));
   return media;
 }
 

@@ -35,8 +35,14 @@ Request request_with(const std::vector<std::string>& images,
   request.images.clear();
   request.videos.clear();
   request.media_kwargs.reset();
-  for (const std::string& name : images) request.images.push_back("file:" + name);
-  for (const std::string& name : videos) request.videos.push_back("file:" + name);
+  const auto add = [](const std::vector<std::string>& names, const std::string& list,
+                      std::vector<MediaSource>& media) {
+    for (const std::string& name : names) {
+      media.push_back({"file:" + name, fmt::format("{}[{}]", list, media.size())});
+    }
+  };
+  add(images, "images", request.images);
+  add(videos, "videos", request.videos);
   return request;
 }
 

@@ -36,7 +36,8 @@ constexpr std::size_t kMerge = 2;
 // A stretch of the prompt under construction. Spans count from its own start.
 class Piecewise {
  public:
-  Piecewise(const Tokenizer& tokenizer, bool has_media) : tokenizer_(tokenizer) {
+  Piecewise(const Tokenizer& tokenizer, bool has_media, const CancelToken* cancel)
+      : tokenizer_(tokenizer), cancel_(cancel) {
     // Without media a placeholder in a text is a text like any other.
     if (has_media) pads_ = {tokenizer.token_id(kImagePad), tokenizer.token_id(kVideoPad)};
   }
@@ -49,7 +50,7 @@ class Piecewise {
     return {begin, ids_.size()};
   }
 
-  TokenSpan add_text(std::string_view text) { return add_ids(tokenizer_.encode(text)); }
+  TokenSpan add_text(std::string_view text) { return add_ids(tokenizer_.encode(text, cancel_)); }
 
   // Text that is the request's own; `where` is its place there.
   TokenSpan add_request_text(std::string_view text, const std::string& where) {
@@ -73,6 +74,7 @@ class Piecewise {
 
  private:
   const Tokenizer& tokenizer_;
+  const CancelToken* cancel_;
   std::array<std::optional<std::int32_t>, 2> pads_;
   std::vector<std::int32_t> ids_;
 };
@@ -209,17 +211,18 @@ Json to_json(std::span<const std::int32_t> values) {
 }  // namespace
 
 Record encode_record(const Tokenizer& tokenizer, const Request& request,
-                     std::span<const MediaItem> media, const RecordLimits& limits) {
+                     std::span<const MediaItem> media, const RecordLimits& limits,
+                     const CancelToken* cancel) {
   assert(std::is_partitioned(media.begin(), media.end(), [](const MediaItem& item) {
     return item.kind == MediaItem::Kind::kImage;
   }));
   Record record;
-  Piecewise prompt(tokenizer, !media.empty());
+  Piecewise prompt(tokenizer, !media.empty(), cancel);
   prompt.add_text(kPrefix);
   record.media_runs = add_media(prompt, tokenizer, media);
 
   // The schema comes after the state, but its length says how much of the state may stay.
-  Piecewise schema(tokenizer, !media.empty());
+  Piecewise schema(tokenizer, !media.empty(), cancel);
   schema.add_text(kSchemaStart);
   for (const Question& question : request.questions) {
     record.questions.push_back(add_question(schema, question, record.questions.size() + 1));

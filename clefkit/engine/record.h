@@ -67,7 +67,8 @@ struct Record {
 // limits; kInvalidArgument when its text holds a media placeholder next to real media;
 // kCorruptData when the tokenizer lacks the tokens that media need.
 Record encode_record(const Tokenizer& tokenizer, const Request& request,
-                     std::span<const MediaItem> media, const RecordLimits& limits);
+                     std::span<const MediaItem> media, const RecordLimits& limits,
+                     const CancelToken* cancel = nullptr);
 
 // The output of `clefkit encode --json` (cli.md).
 Json record_to_json(const Record& record);

@@ -101,12 +101,13 @@ Part parse_part(std::string_view text) {
 
 std::vector<Part> parse_multipart(std::string_view content_type, std::string_view body,
                                   std::size_t max_parts) {
-  const std::string boundary = parameter(content_type, "boundary").value_or("");
-  if (boundary.empty() || boundary.size() > kMaxBoundary) {
-    refuse("multipart with a boundary of {} characters, expected 1 to {}", boundary.size(),
+  const auto boundary = parameter(content_type, "boundary");
+  if (!boundary) refuse("multipart without a boundary in its Content-Type, expected one");
+  if (boundary->empty() || boundary->size() > kMaxBoundary) {
+    refuse("multipart with a boundary of {} characters, expected 1 to {}", boundary->size(),
            kMaxBoundary);
   }
-  const std::string first = "--" + boundary;
+  const std::string first = "--" + *boundary;
   const std::string next = std::string(kLineEnd) + first;
   if (body.starts_with(first)) {
     body.remove_prefix(first.size());
@@ -123,7 +124,7 @@ std::vector<Part> parse_multipart(std::string_view content_type, std::string_vie
     if (parts.size() == max_parts) refuse("more than {} parts", max_parts);
     Part part = parse_part(*text);
     if (std::ranges::find(parts, part.name, &Part::name) != parts.end()) {
-      refuse("two parts of one name");
+      refuse("two parts called {:?}, expected one", std::string_view(part.name).substr(0, 64));
     }
     parts.push_back(std::move(part));
   }

@@ -60,12 +60,12 @@ TEST(Multipart, RefusesWhatIsNotWhole) {
 
 TEST(Multipart, SaysWhatIsWrong) {
   const std::string part = "--xyz\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n";
-  EXPECT_THAT(refusal("multipart/form-data", "--xyz--"), HasSubstr("boundary of 0 characters"));
+  EXPECT_THAT(refusal("multipart/form-data", "--xyz--"), HasSubstr("without a boundary"));
   EXPECT_THAT(refusal("multipart/form-data; boundary=" + std::string(71, 'x'), ""),
               HasSubstr("71 characters"));
   EXPECT_THAT(refusal(kType, "--abc--"), HasSubstr("without its boundary"));
   EXPECT_THAT(refusal(kType, part), HasSubstr("closing boundary"));
-  EXPECT_THAT(refusal(kType, part + part + "--xyz--"), HasSubstr("two parts of one name"));
+  EXPECT_THAT(refusal(kType, part + part + "--xyz--"), HasSubstr("two parts called \"a\""));
   EXPECT_THAT(refusal(kType, part + "--xyz--", 0), HasSubstr("more than 0 parts"));
   EXPECT_THAT(refusal(kType, "--xyzabc\r\n\r\n\r\n--xyz--"), HasSubstr("more on its line"));
   EXPECT_THAT(refusal(kType, "--xyz\r\nContent-Type: a/b\r\n\r\n1\r\n--xyz--"),

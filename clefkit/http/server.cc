@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/trimmed.h"
 
 namespace clefkit::http {
 namespace {
@@ -241,6 +242,10 @@ class Session {
     if (!has_path) co_return co_await refuse(400, "the target is no path");
     if (parser.chunked() && request_.header("content-length")) {
       co_return co_await refuse(400, "both Content-Length and Transfer-Encoding");
+    }
+    if (const auto coding = request_.header("transfer-encoding");
+        coding && !equal_ignoring_case(trimmed(*coding), "chunked")) {
+      co_return co_await refuse(501, "a Transfer-Encoding other than chunked");
     }
     set_deadline(server_.options.body_deadline);
     if (!parser.is_done() && wants_continue()) {

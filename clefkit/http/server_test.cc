@@ -212,6 +212,15 @@ TEST(Server, RefusesWhatIsNotHttp) {
   }
 }
 
+TEST(Server, RefusesTransferCodingsItDoesNotKnow) {
+  Running server;
+  for (const char* coding : {"zstd, chunked", "gzip", "identity"}) {
+    Client client(server.port());
+    client.send(fmt::format("POST / HTTP/1.1\r\nTransfer-Encoding: {}\r\n\r\n0\r\n\r\n", coding));
+    EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 501")) << coding;
+  }
+}
+
 TEST(Server, CutsSlowClientsAtTheirDeadlinesAndAnswersOthersMeanwhile) {
   Running server({.header_deadline = 300ms, .body_deadline = 300ms, .idle_deadline = 300ms});
   Client silent(server.port()), slow_header(server.port()), slow_body(server.port());

@@ -15,8 +15,10 @@
 namespace clefkit {
 namespace {
 
-constexpr std::string_view kForms =
-    "a data URL, base64, {\"content_type\", \"base64\"} or, on the command line, file:PATH";
+std::string_view forms(const MediaSourceOptions& options) {
+  return options.allow_files ? "a data URL, base64, {\"content_type\", \"base64\"} or file:PATH"
+                             : "a data URL, base64 or {\"content_type\", \"base64\"}";
+}
 
 template <typename... Args>
 [[noreturn]] void refuse(const std::string& where, fmt::format_string<Args...> format,
@@ -36,7 +38,7 @@ std::vector<std::uint8_t> from_base64(std::string_view text, const std::string& 
   check_size(text.size() / 4 * 3, options, where);
   auto bytes = decode_base64(text);
   if (!bytes) {
-    refuse(where, "text that is not base64, expected {}", kForms);
+    refuse(where, "text that is not base64, expected {}", forms(options));
   }
   return std::move(*bytes);
 }
@@ -94,13 +96,12 @@ std::vector<std::uint8_t> from_text(std::string_view text, const std::string& wh
                                     const MediaSourceOptions& options) {
   if (text.starts_with("data:")) return from_data_url(text, where, options);
   if (text.starts_with("http://") || text.starts_with("https://")) {
-    refuse(where, "a web address, expected {}: nothing is fetched from the network", kForms);
+    refuse(where, "a web address, expected {}: nothing is fetched from the network",
+           forms(options));
   }
   if (!text.starts_with("file:")) return from_base64(text, where, options);
   if (!options.allow_files) {
-    refuse(where,
-           "file:…, expected a data URL, base64 or {{\"content_type\", \"base64\"}}: files "
-           "are not read for this request");
+    refuse(where, "file:…, expected {}: files are not read for this request", forms(options));
   }
   text.remove_prefix(5);
   if (text.starts_with("///")) text.remove_prefix(2);
@@ -112,7 +113,7 @@ std::vector<std::uint8_t> from_text(std::string_view text, const std::string& wh
 std::vector<std::uint8_t> read_media_source(const Json& item, const std::string& where,
                                             const MediaSourceOptions& options) {
   if (item.is_string()) return from_text(item.string(), where, options);
-  if (!item.is_object()) refuse(where, "{}, expected {}", item.kind_name(), kForms);
+  if (!item.is_object()) refuse(where, "{}, expected {}", item.kind_name(), forms(options));
   const Json* const encoded = item.find("base64");
   if (encoded == nullptr || !encoded->is_string()) {
     refuse(where + ".base64", "{}, expected base64 text",

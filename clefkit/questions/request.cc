@@ -40,11 +40,12 @@ std::vector<Option> noul_options(Json* criteria, const std::string& where) {
     refuse_invalid(where, "{}, expected an object with the descriptions of true and false",
                    found(criteria));
   }
-  std::vector<Option> options{{"true", Json(kDefaultTrue)}, {"false", Json(kDefaultFalse)}};
+  std::vector<Option> options{{"true", Json(kDefaultTrue), true},
+                              {"false", Json(kDefaultFalse), true}};
   for (Option& option : options) {
     if (criteria == nullptr) break;
     if (Json* given = find_member(*criteria, option.id)) {
-      option.description = description_of(std::move(*given));
+      option = {option.id, description_of(std::move(*given))};
     }
   }
   return options;
@@ -138,11 +139,15 @@ std::vector<Question> read_questions(Json* json, const RequestLimits& limits) {
   return questions;
 }
 
-std::vector<Json> read_media(Json& request, const std::string& key) {
+std::vector<MediaSource> read_media(Json& request, const std::string& key) {
   Json* items = find_value(request, key);
   if (items == nullptr) return {};
   if (!items->is_array()) refuse_invalid(key, "{}, expected an array", found(items));
-  return std::move(items->items());
+  std::vector<MediaSource> media;
+  for (Json& item : items->items()) {
+    media.push_back({std::move(item), fmt::format("{}[{}]", key, media.size())});
+  }
+  return media;
 }
 
 bool is_opaque(std::span<const std::string_view> path) {

@@ -21,6 +21,7 @@ struct Option {
   // Any JSON but null. Absent when the request gives none or null; a noul's options then have the
   // release's default texts, unless an explicit null took them away.
   std::optional<Json> description;
+  bool is_default_description = false;  // One of those texts, and not the caller's.
 };
 
 struct Question {
@@ -32,12 +33,20 @@ struct Question {
   std::vector<Json> legend;  // A score's criteria as given, one per option; else empty.
 };
 
+// A picture or a clip as given: what it may hold is media/'s to say.
+struct MediaSource {
+  Json value{};
+  std::string place{};  // Of it, for messages: `images[0]`.
+
+  bool operator==(const MediaSource&) const = default;
+};
+
 // A System One request whose questions are all well formed.
 struct Request {
   std::optional<std::string> model;
   Json state;
-  std::vector<Question> questions;   // At least one, in the request's order, ids unique.
-  std::vector<Json> images, videos;  // As given: what they may hold is media/'s to say.
+  std::vector<Question> questions;  // At least one, in the request's order, ids unique.
+  std::vector<MediaSource> images, videos;
   std::optional<Json> media_kwargs;  // An object.
 };
 

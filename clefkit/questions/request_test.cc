@@ -104,8 +104,10 @@ TEST(Request, ModelAndMediaMayBeMissingOrNull) {
   const Request media = parse_request(R"({"state":"","questions":{"q":{"type":"noul"}},
       "images":["file:a.png",{"base64":"x"}],"videos":[1],"media_kwargs":{"min_pixels":1}})",
                                       "here");
-  EXPECT_EQ(media.images, (std::vector<Json>{"file:a.png", Json::object({{"base64", "x"}})}));
-  EXPECT_EQ(media.videos, std::vector<Json>{1});
+  EXPECT_EQ(media.images,
+            (std::vector<MediaSource>{{"file:a.png", "images[0]"},
+                                      {Json::object({{"base64", "x"}}), "images[1]"}}));
+  EXPECT_EQ(media.videos, (std::vector<MediaSource>{{1, "videos[0]"}}));
   EXPECT_EQ(media.media_kwargs, Json::object({{"min_pixels", 1}}));
 }
 

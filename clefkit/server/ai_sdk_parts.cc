@@ -64,7 +64,7 @@ void read_file(Json& part, const std::string& where, AiSdkState& out) {
     refuse_invalid(where + ".mediaType", "{}, expected image/… or video/…", in_quotes(media_type));
   }
   std::string source = source_of(*data, where + ".data");
-  (is_image ? out.images : out.videos).emplace_back(std::move(source));
+  (is_image ? out.images : out.videos).push_back({std::move(source), where + ".data"});
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "clefkit/base/json.h"
+#include "clefkit/questions/request.h"
 
 namespace clefkit::server {
 
@@ -11,7 +12,7 @@ namespace clefkit::server {
 // {type: "file", mediaType, data: {type: "data", data: base64}}.
 struct AiSdkState {
   Json state{};  // The sole text or value, or the list of all.
-  std::vector<Json> images{}, videos{};
+  std::vector<MediaSource> images{}, videos{};
 };
 
 // Whether every entry of a list has the looks of such a part.

@@ -143,7 +143,11 @@ Json read_multipart_body(const http::Request& request, const JsonLimits& limits)
   Json body = parse_body(body_part->content, "body", limits);
   std::vector<bool> is_used(parts.size(), false);
   is_used[static_cast<std::size_t>(body_part - parts.begin())] = true;
-  if (Json* const assets = find_member(body, kAssets); assets != nullptr && assets->is_object()) {
+  Json* const assets = find_value(body, kAssets);
+  if (assets != nullptr && !assets->is_object()) {
+    refuse_invalid(kAssets, "{}, expected an object", found(assets));
+  }
+  if (assets != nullptr) {
     for (auto& [name, entry] : assets->members()) fill_in(entry, asset_place(name), parts, is_used);
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -199,7 +203,9 @@ void place_assets(std::vector<Asset> assets, Request& request) {
   for (Question& question : request.questions) {
     if (question.instructions) renaming.apply(*question.instructions);
     for (Option& option : question.options) {
-      if (option.description) renaming.apply(*option.description);
+      if (option.description && !option.is_default_description) {
+        renaming.apply(*option.description);
+      }
     }
   }
   for (std::size_t i = 0; i < assets.size(); ++i) {
@@ -207,7 +213,9 @@ void place_assets(std::vector<Asset> assets, Request& request) {
     throw Refusal(Refusal::Kind::kUnusedAsset, assets[i].place,
                   "its name stands nowhere in state, instructions or criteria");
   }
-  for (Asset& asset : assets) request.images.push_back(std::move(asset.image));
+  for (Asset& asset : assets) {
+    request.images.push_back({std::move(asset.image), std::move(asset.place)});
+  }
 }
 
 }  // namespace clefkit::server

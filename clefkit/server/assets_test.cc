@@ -57,7 +57,8 @@ TEST(Assets, ClaimEveryPartOnce) {
     return refusal([&] { read_multipart_body(multipart(text, more), {}); });
   };
   EXPECT_THAT(refused("{}", part("p0", "1")), HasSubstr("none has \"part\": \"p0\""));
-  EXPECT_THAT(refused(R"({"assets": 1})", part("p0", "1")), HasSubstr("none has \"part\""));
+  EXPECT_THAT(refused(R"({"assets": null})", part("p0", "1")), HasSubstr("none has \"part\""));
+  EXPECT_THAT(refused(R"({"assets": 1})", part("p0", "1")), HasSubstr("assets: a number"));
   EXPECT_THAT(refused(R"({"assets": {"a": {"part": "p1"}}})", part("p0", "1")),
               HasSubstr("assets.\"a\".part: no part of the body is called \"p1\""));
   EXPECT_THAT(refused(R"({"assets": {"a": {"part": "request"}}})", ""), HasSubstr("no part"));
@@ -86,7 +87,10 @@ TEST(Assets, StandForThePlaceOfTheirPicture) {
   Request request = request_from_json(std::move(body), "body");
   place_assets(std::move(assets), request);
 
-  EXPECT_EQ(request.images, json(R"(["Zm9v", "YQ==", "Yg==", "Yw=="])").items());
+  EXPECT_EQ(request.images, (std::vector<MediaSource>{{"Zm9v", "images[0]"},
+                                                      {"YQ==", "assets.\"photo\""},
+                                                      {"Yg==", "assets.\"photo2\""},
+                                                      {"Yw==", "assets.\"<image:0a>\""}}));
   EXPECT_EQ(request.state, json(R"({"photo": "see images[1]",
                                     "more": ["images[3]images[1]", 7, null, "none"]})"));
   EXPECT_EQ(request.questions[0].id, "photo");
@@ -127,17 +131,33 @@ TEST(Assets, AreFoundInLongTextsOfNearMatches) {
 }
 
 TEST(Assets, ThatNothingNamesAreRefused) {
-  Json body = json(R"({"state": "ab", "assets": {"ab": {"data_base64": "YQ=="},
-                       "b": {"data_base64": "YQ=="}}, "questions": {"b": {"type": "noul"}}})");
+  // Also one whose name stands in the descriptions that a noul has by default.
+  for (const char* name : {"b", "answer"}) {
+    Json body = json(fmt::format(R"({{"state": "ab", "assets": {{"ab": {{"data_base64": "YQ=="}},
+        "{}": {{"data_base64": "YQ=="}}}}, "questions": {{"b": {{"type": "noul"}}}}}})",
+                                 name));
+    std::vector<Asset> assets = take_assets(body);
+    Request request = request_from_json(std::move(body), "body");
+    try {
+      place_assets(std::move(assets), request);
+      FAIL() << name;
+    } catch (const Refusal& refused) {
+      EXPECT_EQ(refused.kind, Refusal::Kind::kUnusedAsset);
+      EXPECT_EQ(refused.where, fmt::format("assets.\"{}\"", name));
+    }
+  }
+}
+
+TEST(Assets, LeaveDefaultDescriptionsAlone) {
+  Json body = json(R"({"state": "The answer", "assets": {"answer": {"data_base64": "YQ=="}},
+      "questions": {"q": {"type": "noul", "criteria": {"false": "No answer"}}}})");
   std::vector<Asset> assets = take_assets(body);
   Request request = request_from_json(std::move(body), "body");
-  try {
-    place_assets(std::move(assets), request);
-    FAIL();
-  } catch (const Refusal& refused) {
-    EXPECT_EQ(refused.kind, Refusal::Kind::kUnusedAsset);
-    EXPECT_EQ(refused.where, "assets.\"b\"");
-  }
+  place_assets(std::move(assets), request);
+  EXPECT_EQ(request.state, Json("The images[0]"));
+  EXPECT_EQ(*request.questions[0].options[0].description,
+            Json("The proposition is true or the answer is yes."));
+  EXPECT_EQ(*request.questions[0].options[1].description, Json("No images[0]"));
 }
 
 TEST(Assets, MustBeWellFormed) {

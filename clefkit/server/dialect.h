@@ -42,11 +42,14 @@ struct Answer {
   double queue_seconds = 0;
 };
 
+// The most that any protocol takes in one body, which is the transport's default limit too.
+inline constexpr std::size_t kMaxBodyBytes = std::size_t{64} << 20;
+
 // One wire protocol: how its requests are read and its answers and errors are written. Tables of
 // functions without state, so that protocols can be read side by side.
 struct Dialect {
-  std::string_view name;           // For metrics and logs.
-  std::size_t max_body_bytes = 0;  // At most the transport's limit.
+  std::string_view name;  // For metrics and logs.
+  std::size_t max_body_bytes = kMaxBodyBytes;
   // Reads a call. `model` may be named by the path: the route's wildcards are `path_arguments`.
   // Throws Refusal or Error(kInvalidArgument).
   Call (*parse)(const http::Request& request, std::span<const std::string> path_arguments,

@@ -111,9 +111,14 @@ http::Request request_of(const Json& test) {
 
 // What a case says that the request should become: {state, images, videos, ids, options}.
 void expect_call(const Json& expected, const Call& call) {
+  const auto values_of = [](const std::vector<MediaSource>& media) {
+    Json values = Json::array();
+    for (const MediaSource& item : media) values.push_back(item.value);
+    return values;
+  };
   Json actual = Json::object({{"state", call.request.state},
-                              {"images", call.request.images},
-                              {"videos", call.request.videos}});
+                              {"images", values_of(call.request.images)},
+                              {"videos", values_of(call.request.videos)}});
   Json ids = Json::array(), instructions = Json::array(), options = Json::array();
   for (const Question& question : call.request.questions) {
     ids.push_back(question.id);

@@ -31,12 +31,12 @@ Json image_source(Json item, const std::string& where) {
 }
 
 // Recurses as deep as the value is nested, which its parser has bounded.
-void move_images(Json& state, std::vector<Json>& images) {
+void move_images(Json& state, std::vector<MediaSource>& images) {
   if (state.is_array()) {
     for (Json& item : state.items()) move_images(item, images);
   } else if (is_image_part(state)) {
     const std::string place = image_place(images.size());
-    images.push_back(image_source(std::move(state), place));
+    images.push_back({image_source(std::move(state), place), place});
     state = Json::object({{"type", "image_url"}, {"image_url", place}});
   } else if (state.is_object()) {
     for (auto& [name, value] : state.members()) move_images(value, images);

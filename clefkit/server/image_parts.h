@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "clefkit/base/json.h"
+#include "clefkit/questions/request.h"
 
 namespace clefkit::server {
 
@@ -18,7 +19,7 @@ bool is_image_part(const Json& value);
 
 // Takes the image_url parts out of a state and appends them to
 // `images`. In a part's place stays which image it was: `"image_url": "images[0]"`.
-void move_images(Json& state, std::vector<Json>& images);
+void move_images(Json& state, std::vector<MediaSource>& images);
 
 // What a state says instead of an image's bytes: `images[0]`.
 std::string image_place(std::size_t index);

@@ -15,7 +15,7 @@ int status_of(Refusal::Kind kind) {
   return status == 504 ? 524 : status;
 }
 
-void append(std::vector<Json> from, std::vector<Json>& to) {
+void append(std::vector<MediaSource> from, std::vector<MediaSource>& to) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
@@ -50,6 +50,6 @@ http::Response refuse(const Refusal& refusal, std::string_view request_id) {
 
 }  // namespace
 
-const Dialect kOpenRouter{"open_router", kSystemOneBodyBytes, parse, answer, refuse};
+const Dialect kOpenRouter{"open_router", kMaxBodyBytes, parse, answer, refuse};
 
 }  // namespace clefkit::server

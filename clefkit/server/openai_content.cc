@@ -70,7 +70,7 @@ Json read_json_part(Json& part, const std::string& part_place) {
 }
 
 void read_part(Json& part, const std::string& where, const OpenAiContentRules& rules,
-               std::vector<Json>& images, Json& out) {
+               std::vector<MediaSource>& images, Json& out) {
   const Json* const type = part.find("type");
   const auto is = [&](bool allowed, std::string_view name) {
     return allowed && type != nullptr && type->is_string() && type->string() == name;
@@ -83,7 +83,7 @@ void read_part(Json& part, const std::string& where, const OpenAiContentRules& r
     out.push_back(read_json_part(part, where));
   } else if (is(rules.input_image, "input_image")) {
     if (rules.marks_images) out.push_back(Json::object({{"image", image_place(images.size())}}));
-    images.emplace_back(std::move(text_member(part, "image_url", where)));
+    images.push_back({std::move(text_member(part, "image_url", where)), where + ".image_url"});
   } else {
     refuse_invalid(where + ".type", "{}, expected a part that may stand here",
                    part.is_object() ? found(type) : found(&part));
@@ -91,7 +91,8 @@ void read_part(Json& part, const std::string& where, const OpenAiContentRules& r
 }
 
 // A message as the state has it: of a user who says all there is, the content alone.
-Json read_message(Json& item, const std::string& where, bool is_sole, std::vector<Json>& images) {
+Json read_message(Json& item, const std::string& where, bool is_sole,
+                  std::vector<MediaSource>& images) {
   const std::string role = text_member(item, "role", where);
   OpenAiContentRules rules;
   if (role == "user") {
@@ -115,7 +116,7 @@ using CallIds = std::unordered_set<std::string>;
 
 // A call of a tool, or what it returned; `arguments` and `input` are texts that a model wrote.
 Json read_tool_item(Json& item, const std::string& type, const std::string& where, CallIds& calls,
-                    std::vector<Json>& images) {
+                    std::vector<MediaSource>& images) {
   std::string call_id = text_member(item, "call_id", where);
   Json out = Json::object({{"type", type}, {"call_id", call_id}});
   if (type == "function_call" || type == "custom_tool_call") {
@@ -138,7 +139,7 @@ Json read_tool_item(Json& item, const std::string& type, const std::string& wher
 }  // namespace
 
 Json read_openai_content(Json* content, const std::string& where, const OpenAiContentRules& rules,
-                         std::vector<Json>& images) {
+                         std::vector<MediaSource>& images) {
   if (content != nullptr && content->is_string()) return std::move(*content);
   if (content == nullptr || !content->is_array() || content->items().empty()) {
     refuse_invalid(where, "{}, expected a string or a list of parts",
@@ -153,7 +154,7 @@ Json read_openai_content(Json* content, const std::string& where, const OpenAiCo
   return std::move(out.items()[0]);
 }
 
-Json read_openai_input(Json* input, std::vector<Json>& images) {
+Json read_openai_input(Json* input, std::vector<MediaSource>& images) {
   if (input != nullptr && input->is_string()) return std::move(*input);
   if (input == nullptr || !input->is_array() || input->items().empty()) {
     refuse_invalid("input", "{}, expected a string or a list of items",

@@ -8,14 +8,12 @@
 namespace clefkit::server {
 namespace {
 
-constexpr std::size_t kBodyBytes = std::size_t{64} << 20;
-
 // A repeated key is refused in the protocol's own objects, but not in what a client shows as JSON:
 // `input[].content[].data` and `questions[].instructions[].data`.
 bool is_opaque(std::span<const std::string_view> path) { return path.size() >= 5; }
 
 JsonLimits json_limits() {
-  JsonLimits limits = json_limits_of({.bytes = kBodyBytes});
+  JsonLimits limits = json_limits_of({.bytes = kMaxBodyBytes});
   limits.last_wins_at = is_opaque;
   return limits;
 }
@@ -27,14 +25,14 @@ Call parse(const http::Request& request, std::span<const std::string>, const Mod
     if (!asked->is_string()) refuse_invalid("model", "{}, expected a string", found(asked));
     require_model(asked->string(), "model", model);
   }
-  std::vector<Json> images;
+  std::vector<MediaSource> images;
   Json state = read_openai_input(find_member(body, "input"), images);
   OpenAiQuestions questions = read_openai_questions(find_member(body, "questions"), images);
   Call call;
-  call.request = request_from_json(Json::object({{"state", std::move(state)},
-                                                 {"questions", std::move(questions.system_one)},
-                                                 {"images", std::move(images)}}),
-                                   "body", {.bytes = kBodyBytes});
+  call.request = request_from_json(
+      Json::object({{"state", std::move(state)}, {"questions", std::move(questions.system_one)}}),
+      "body", {.bytes = kMaxBodyBytes});
+  call.request.images = std::move(images);
   call.memo = std::move(questions.memo);
   return call;
 }
@@ -121,6 +119,6 @@ http::Response refuse(const Refusal& refusal, std::string_view request_id) {
 
 }  // namespace
 
-const Dialect kOpenAiDecisions{"openai_decisions", kBodyBytes, parse, answer, refuse};
+const Dialect kOpenAiDecisions{"openai_decisions", kMaxBodyBytes, parse, answer, refuse};
 
 }  // namespace clefkit::server

@@ -125,7 +125,7 @@ Json read_levels(Json* levels, const std::string& where, Json& memo) {
 }
 
 // One question as System One has it.
-Json read_question(Json& question, const std::string& where, std::vector<Json>& images,
+Json read_question(Json& question, const std::string& where, std::vector<MediaSource>& images,
                    Json& memo) {
   const Json* const type = find_member(question, "type");
   const std::string name = type != nullptr && type->is_string() ? type->string() : "";
@@ -166,7 +166,7 @@ Json level_probabilities(const std::vector<double>& probabilities, const Json::A
 
 }  // namespace
 
-OpenAiQuestions read_openai_questions(Json* questions, std::vector<Json>& images) {
+OpenAiQuestions read_openai_questions(Json* questions, std::vector<MediaSource>& images) {
   require_count(questions, {1, 400}, "questions");
   const Names names = names_of(*questions);
   OpenAiQuestions out{Json::object(), Json::array()};

@@ -16,7 +16,7 @@ struct OpenAiQuestions {
 
 // Reads the list of /v1/decisions. Images in instructions go to `images`. Throws Error
 // (kInvalidArgument) naming the place: `questions[2].choices[0].value`.
-OpenAiQuestions read_openai_questions(Json* questions, std::vector<Json>& images);
+OpenAiQuestions read_openai_questions(Json* questions, std::vector<MediaSource>& images);
 
 // The list of answers. `system_one` is the object that answers_to_json() makes.
 Json openai_answers(const std::vector<Question>& questions,

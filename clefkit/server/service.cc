@@ -113,6 +113,7 @@ Response joined(const Call& call, std::vector<Response> responses) {
     all.probabilities.push_back(std::move(response.probabilities.front()));
     all.input_tokens += response.input_tokens;
     all.reused_tokens += response.reused_tokens;
+    all.dropped_state_tokens = std::max(all.dropped_state_tokens, response.dropped_state_tokens);
     all.encode_seconds += response.encode_seconds;
     all.prefill_seconds += response.prefill_seconds;
     all.head_seconds += response.head_seconds;

@@ -110,6 +110,27 @@ TEST_F(ServiceTest, IsolatedAnswersDependOnNoIdAndNoNeighbour) {
   EXPECT_EQ(body.find("answers")->members()[1].first, "team");
 }
 
+// Each question leaves the state other room; said is what the one with the least has lost.
+TEST_F(ServiceTest, TellsTheMostThatAnIsolatedQuestionsStateLost) {
+  ServiceOptions options{.isolate = true};
+  options.limits.max_tokens = 200;
+  start(std::move(options));
+  const auto dropped = [&](const std::string& questions) {
+    std::string state;
+    for (int i = 0; i < 300; ++i) state += fmt::format("{} ", i);
+    const Json body = json_of(
+        ask(post("/v1/systemone",
+                 fmt::format(R"({{"x_truncate": "state_tail", "state": {}, "questions": {{{}}}}})",
+                             to_string(Json(state)), questions))));
+    return *body.find("usage")->find("x_dropped_state_tokens")->as_uint64();
+  };
+  const std::string brief = R"("a": {"type": "noul", "instructions": "a"})";
+  const std::string wordy = R"("b": {"type": "noul", "instructions": "a b c d e f g"})";
+  EXPECT_LT(dropped(brief), dropped(wordy));
+  EXPECT_EQ(dropped(brief + "," + wordy), dropped(wordy));
+  EXPECT_EQ(dropped(wordy + "," + brief), dropped(wordy));
+}
+
 TEST_F(ServiceTest, RefusesInTheProtocolOfThePath) {
   start();
   EXPECT_EQ(ask(post("/v1/systemone", "{")).status, 422);

@@ -128,6 +128,6 @@ http::Response refuse(const Refusal& refusal, std::string_view request_id) {
 
 }  // namespace
 
-const Dialect kSystemOne{"system_one", kSystemOneBodyBytes, parse, answer, refuse};
+const Dialect kSystemOne{"system_one", kMaxBodyBytes, parse, answer, refuse};
 
 }  // namespace clefkit::server

@@ -10,7 +10,7 @@
 namespace clefkit::server {
 namespace {
 
-constexpr RequestLimits kLimits{.bytes = kSystemOneBodyBytes};
+constexpr RequestLimits kLimits{.bytes = kMaxBodyBytes};
 
 ConfidenceRule confidence_rule_of(const Json& value) {
   const auto rule = value.is_string() ? confidence_rule(value.string()) : std::nullopt;
@@ -76,12 +76,11 @@ Call read_system_one_call(Json body, const ModelIdentity& model) {
         "null, expected a level's description");
   }
   if (call.request.model) require_model(*call.request.model, "model", model);
-  std::vector<Json>& images = call.request.images;
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    images[i] = image_source(std::move(images[i]), image_place(i));
+  for (MediaSource& image : call.request.images) {
+    image.value = image_source(std::move(image.value), image.place);
   }
   place_assets(std::move(assets), call.request);
-  move_images(call.request.state, images);
+  move_images(call.request.state, call.request.images);
   return call;
 }
 

@@ -6,8 +6,6 @@
 // The bodies that System One and OpenRouter share.
 namespace clefkit::server {
 
-inline constexpr std::size_t kSystemOneBodyBytes = std::size_t{64} << 20;
-
 // How the body's text is to be parsed.
 JsonLimits system_one_json_limits();
 

@@ -7,8 +7,6 @@
 namespace clefkit::server {
 namespace {
 
-constexpr std::size_t kBodyBytes = std::size_t{64} << 20;
-
 // A repeated key is refused where it has a meaning here, as in json_limits_of().
 bool is_opaque(std::span<const std::string_view> path) {
   if (path.empty()) return false;
@@ -18,7 +16,7 @@ bool is_opaque(std::span<const std::string_view> path) {
 }
 
 JsonLimits json_limits() {
-  JsonLimits limits = json_limits_of({.bytes = kBodyBytes});
+  JsonLimits limits = json_limits_of({.bytes = kMaxBodyBytes});
   limits.last_wins_at = is_opaque;
   return limits;
 }
@@ -47,15 +45,15 @@ Call parse(const http::Request& request, std::span<const std::string>, const Mod
   Json* const parts = find_member(body, "stateParts");
   if (parts == nullptr) refuse_invalid("stateParts", "missing, expected an array of parts");
   AiSdkState state = read_ai_sdk_parts(std::move(*parts), "stateParts");
-  Json system_one = Json::object({{"state", std::move(state.state)},
-                                  {"images", std::move(state.images)},
-                                  {"videos", std::move(state.videos)}});
+  Json system_one = Json::object({{"state", std::move(state.state)}});
   if (Json* const questions = find_member(body, "questions")) {
     rename_types(*questions);
     system_one.set("questions", std::move(*questions));
   }
   Call call;
-  call.request = request_from_json(std::move(system_one), "body", {.bytes = kBodyBytes});
+  call.request = request_from_json(std::move(system_one), "body", {.bytes = kMaxBodyBytes});
+  call.request.images = std::move(state.images);
+  call.request.videos = std::move(state.videos);
   return call;
 }
 
@@ -129,6 +127,6 @@ http::Response refuse(const Refusal& refusal, std::string_view request_id) {
 
 }  // namespace
 
-const Dialect kVercelGateway{"vercel_gateway", kBodyBytes, parse, answer, refuse};
+const Dialect kVercelGateway{"vercel_gateway", kMaxBodyBytes, parse, answer, refuse};
 
 }  // namespace clefkit::server

@@ -77,7 +77,8 @@ PatternSplitter::~PatternSplitter() = default;
 PatternSplitter::PatternSplitter(PatternSplitter&&) noexcept = default;
 PatternSplitter& PatternSplitter::operator=(PatternSplitter&&) noexcept = default;
 
-std::vector<std::size_t> PatternSplitter::piece_ends(std::string_view text) const {
+std::vector<std::size_t> PatternSplitter::piece_ends(std::string_view text,
+                                                     const CancelToken* cancel) const {
   const pcre2_code* code = code_->compiled.get();
   const auto match = not_null<MatchDataPointer>(pcre2_match_data_create(1, nullptr));
   const auto context = not_null<MatchContextPointer>(pcre2_match_context_create(nullptr));
@@ -93,6 +94,7 @@ std::vector<std::size_t> PatternSplitter::piece_ends(std::string_view text) cons
   };
   std::size_t at = 0;
   while (at < text.size()) {
+    if (cancel != nullptr) cancel->throw_if_cancelled();
     // The text is valid UTF-8; checking it anew from `at` for each match would be quadratic.
     const int result = pcre2_match(code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), at,
                                    PCRE2_NO_UTF_CHECK, match.get(), context.get());

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "clefkit/base/executor.h"
+
 namespace clefkit {
 
 // Splits text into the pieces that byte-pair encoding works on: the matches of a regular
@@ -24,8 +26,10 @@ class PatternSplitter {
   PatternSplitter& operator=(PatternSplitter&&) noexcept;
 
   // The end offset of each piece of valid UTF-8, in order: the pieces are adjacent, none is empty
-  // and the last ends with the text. Throws Error(kUnsupported) when matching takes too many steps.
-  std::vector<std::size_t> piece_ends(std::string_view text) const;
+  // and the last ends with the text. Throws Error(kUnsupported) when matching takes too many steps,
+  // and Error(kCancelled).
+  std::vector<std::size_t> piece_ends(std::string_view text,
+                                      const CancelToken* cancel = nullptr) const;
 
  private:
   struct Code;

@@ -59,7 +59,8 @@ Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
-std::vector<std::int32_t> Tokenizer::encode(std::string_view utf8) const {
+std::vector<std::int32_t> Tokenizer::encode(std::string_view utf8,
+                                            const CancelToken* cancel) const {
   if (utf8.size() >= kMaxTextBytes) {
     throw_error(ErrorCode::kInvalidArgument, "text", "{} bytes, expected fewer than {}",
                 utf8.size(), kMaxTextBytes);
@@ -73,19 +74,21 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view utf8) const {
   std::vector<std::int32_t> ids;
   std::size_t at = 0;
   while (const auto added = stages_->added_tokens.find(utf8, at)) {
-    encode_plain(utf8.substr(at, added->begin - at), ids);
+    encode_plain(utf8.substr(at, added->begin - at), cancel, ids);
     ids.push_back(added->id);
     at = added->end;
   }
-  encode_plain(utf8.substr(at), ids);
+  encode_plain(utf8.substr(at), cancel, ids);
   return ids;
 }
 
-void Tokenizer::encode_plain(std::string_view utf8, std::vector<std::int32_t>& ids) const {
+void Tokenizer::encode_plain(std::string_view utf8, const CancelToken* cancel,
+                             std::vector<std::int32_t>& ids) const {
   if (utf8.empty()) return;
   const std::string text = to_nfc(utf8);
   std::size_t begin = 0;
-  for (const std::size_t end : stages_->splitter.piece_ends(text)) {
+  for (const std::size_t end : stages_->splitter.piece_ends(text, cancel)) {
+    if (cancel != nullptr) cancel->throw_if_cancelled();
     stages_->encoder.encode(std::string_view(text).substr(begin, end - begin), ids);
     begin = end;
   }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "clefkit/base/executor.h"
+
 namespace clefkit {
 
 // How text is cut into pieces before byte-pair encoding. The release's files disagree: A is in
@@ -36,8 +38,9 @@ class Tokenizer {
 
   // The ids of a text, without beginning and end tokens. Time grows as n log n with the length,
   // also for a text that is one piece. Throws Error(kInvalidArgument) when the text is not valid
-  // UTF-8 (naming the byte offset) or has 2^29 bytes or more.
-  std::vector<std::int32_t> encode(std::string_view utf8) const;
+  // UTF-8 (naming the byte offset) or has 2^29 bytes or more, and Error(kCancelled).
+  std::vector<std::int32_t> encode(std::string_view utf8,
+                                   const CancelToken* cancel = nullptr) const;
 
   // The bytes the ids stand for; of encode()'s ids, the normalised text. Ids of which a character's
   // bytes are incomplete give bytes that are not UTF-8. Throws Error(kInvalidArgument) for an id
@@ -52,7 +55,8 @@ class Tokenizer {
 
  private:
   struct Stages;
-  void encode_plain(std::string_view utf8, std::vector<std::int32_t>& ids) const;
+  void encode_plain(std::string_view utf8, const CancelToken* cancel,
+                    std::vector<std::int32_t>& ids) const;
 
   std::unique_ptr<const Stages> stages_;
 };

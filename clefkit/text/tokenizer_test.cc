@@ -131,6 +131,19 @@ TEST(Tokenizer, EncodesPiecesOfAMegabyte) {
   }
 }
 
+TEST(Tokenizer, StopsWhenTheCallerCancels) {
+  CancelToken cancel;
+  EXPECT_EQ(release<Pretokenizer::kFile>().encode("a b", &cancel),
+            release<Pretokenizer::kFile>().encode("a b"));
+  cancel.cancel();
+  try {
+    release<Pretokenizer::kFile>().encode("a b", &cancel);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCancelled);
+  }
+}
+
 TEST(Tokenizer, EncodesTheEmptyTextAsNothing) {
   EXPECT_EQ(small().encode(""), Ids());
   EXPECT_EQ(small().decode({}), "");
