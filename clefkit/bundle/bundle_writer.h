@@ -38,6 +38,9 @@ class BundleWriter {
   Json add_file(const std::string& path, const WriteFile& write);
   Json add_file(const std::string& path, std::string_view text);
 
+  // Where a file lies that was added, until finish().
+  std::filesystem::path place_of(const std::string& path) const { return partial_ / path; }
+
   // Every file so far, in the order of the calls.
   const std::vector<FileRecord>& files() const { return files_; }
 

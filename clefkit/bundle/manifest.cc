@@ -41,6 +41,24 @@ class Reader {
     return *value;
   }
 
+  // 0 when it is missing or null.
+  std::uint64_t optional_integer(const char* key) const {
+    const Json* const value = object_.find(key);
+    return value == nullptr || value->is_null() ? 0 : integer(key);
+  }
+
+  std::vector<std::uint64_t> integers(const char* key) const {
+    std::vector<std::uint64_t> values;
+    each(key, [&](const Json& item, const std::string& place) {
+      const auto value = item.as_uint64();
+      if (!value || *value > std::numeric_limits<std::uint32_t>::max()) {
+        fail(place, item, "a whole number below 2^32");
+      }
+      values.push_back(*value);
+    });
+    return values;
+  }
+
   double number(const char* key) const {
     const auto value = member(key).as_double();
     if (!value || !std::isfinite(*value)) fail(path(key), member(key), "a finite number");
@@ -183,6 +201,58 @@ Json weights_to_json(const std::vector<BlobWeight>& weights) {
   return array;
 }
 
+Json integers_to_json(const std::vector<std::uint64_t>& values) {
+  Json array = Json::array();
+  for (const std::uint64_t value : values) array.push_back(value);
+  return array;
+}
+
+Json ports_to_json(const std::vector<ProgramPort>& ports) {
+  Json array = Json::array();
+  for (const ProgramPort& port : ports) {
+    array.push_back(Json::object({{"name", port.name}, {"shape", integers_to_json(port.shape)}}));
+  }
+  return array;
+}
+
+Json programs_to_json(const std::vector<ProgramRecord>& programs) {
+  Json array = Json::array();
+  for (const ProgramRecord& program : programs) {
+    array.push_back(
+        Json::object({{"name", program.name},
+                      {"kind", program.kind},
+                      {"layers", integers_to_json(program.layers)},
+                      {"context", program.context == 0 ? Json() : Json(program.context)},
+                      {"mil", program.mil},
+                      {"weights", program.weights},
+                      {"inputs", ports_to_json(program.inputs)},
+                      {"outputs", ports_to_json(program.outputs)}}));
+  }
+  return array;
+}
+
+ProgramRecord read_program(const Json& item, const std::string& place) {
+  const Reader reader(item, place);
+  ProgramRecord program;
+  program.name = reader.text("name");
+  program.kind = reader.text("kind");
+  program.layers = reader.integers("layers");
+  program.context = reader.optional_integer("context");
+  program.mil = reader.text("mil");
+  program.weights = reader.text("weights");
+  check_path(program.mil, reader.path("mil"));
+  check_path(program.weights, reader.path("weights"));
+  const auto read_ports = [&](const char* key, std::vector<ProgramPort>& ports) {
+    reader.each(key, [&](const Json& port, const std::string& port_place) {
+      const Reader port_reader(port, port_place);
+      ports.push_back({port_reader.text("name"), port_reader.integers("shape")});
+    });
+  };
+  read_ports("inputs", program.inputs);
+  read_ports("outputs", program.outputs);
+  return program;
+}
+
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace
@@ -200,6 +270,7 @@ Json manifest_to_json(const Manifest& manifest) {
        {"plan", manifest.plan},
        {"quantization", quantization_to_json(manifest)},
        {"weights", weights_to_json(manifest.weights)},
+       {"programs", programs_to_json(manifest.programs)},
        {"files", files_to_json(manifest.files)}});
 }
 
@@ -258,6 +329,11 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   root.each("weights", [&](const Json& item, const std::string& place) {
     manifest.weights.push_back(read_weight(item, place));
   });
+  if (json.find("programs") != nullptr) {
+    root.each("programs", [&](const Json& item, const std::string& place) {
+      manifest.programs.push_back(read_program(item, place));
+    });
+  }
   root.each("files", [&](const Json& item, const std::string& place) {
     manifest.files.push_back(read_file_record(item, place));
   });

@@ -38,6 +38,22 @@ struct KeptTensor {
   std::string reason;
 };
 
+// An input or output of a program, [1, channels, 1, tokens] or as its kind has it, FP16.
+struct ProgramPort {
+  std::string name;
+  std::vector<std::uint64_t> shape;
+};
+
+// A program of the text layers (docs/ane.md).
+struct ProgramRecord {
+  std::string name;  // "run-00-02", "attention-03@1024", "tail"
+  std::string kind;  // "run", "attention", "mlp", "tail"
+  std::vector<std::uint64_t> layers;
+  std::uint64_t context = 0;  // Of an attention program; else 0, in JSON null.
+  std::string mil, weights;   // Relative paths.
+  std::vector<ProgramPort> inputs, outputs;
+};
+
 struct Manifest {
   std::string producer_version;
   std::string repository;  // Empty when unknown.
@@ -52,7 +68,8 @@ struct Manifest {
   std::vector<PalettizedTensor> palettized;
   std::vector<KeptTensor> kept;
   std::vector<BlobWeight> weights;
-  std::vector<FileRecord> files;  // Every file of the bundle but the manifest itself.
+  std::vector<ProgramRecord> programs;  // None in bundles of before.
+  std::vector<FileRecord> files;        // Every file of the bundle but the manifest itself.
 };
 
 Json manifest_to_json(const Manifest& manifest);

@@ -13,8 +13,10 @@
 #include "clefkit/bundle/bundle_files.h"
 #include "clefkit/bundle/bundle_writer.h"
 #include "clefkit/convert/text_blob.h"
+#include "clefkit/convert/text_programs.h"
 #include "clefkit/model/checkpoint.h"
 #include "clefkit/model/tensor_plan.h"
+#include "clefkit/programs/text_program.h"
 #include "clefkit/safetensors/safetensors_writer.h"
 
 namespace clefkit {
@@ -56,9 +58,9 @@ std::vector<fs::path> source_files(const fs::path& checkpoint) {
 
 // Identifies source and options without reading 19 GB: a changed file has another size or time.
 std::string fingerprint(const std::vector<fs::path>& sources, const ConvertOptions& options) {
-  std::string text =
-      fmt::format("{} {} {} {} {}", to_string(options.palette), options.rounds, options.min_weights,
-                  static_cast<int>(options.plan), options.text_only);
+  std::string text = fmt::format("{} {} {} {} {} {}", to_string(options.palette), options.rounds,
+                                 options.min_weights, static_cast<int>(options.plan),
+                                 options.text_only, kTextProgramRevision);
   for (const fs::path& path : sources) {
     text += fmt::format("\n{} {} {}", path.filename().string(), fs::file_size(path),
                         fs::last_write_time(path).time_since_epoch().count());
@@ -175,11 +177,22 @@ class Converter {
                           [&](std::uint64_t bytes) { tensor_done(bytes); }));
     });
     BlobContents contents = blob_contents_from_json(note);
+    add_programs(program, contents.weights, path);
     std::ranges::move(contents.weights, std::back_inserter(manifest_.weights));
     std::ranges::move(contents.palettized, std::back_inserter(manifest_.palettized));
     std::ranges::move(contents.kept, std::back_inserter(manifest_.kept));
     for (auto& tensor : contents.grid_scales) {
       grid_scales_[tensor.name] = std::move(tensor.scales);
+    }
+  }
+
+  void add_programs(const PlannedProgram& planned, const std::vector<BlobWeight>& weights,
+                    const std::string& blob_path) {
+    const MappedFile blob(writer_.place_of(blob_path));
+    for (EmittedProgram& program :
+         emit_text_programs(checkpoint_.config.text, planned, weights, blob.bytes(), blob_path)) {
+      writer_.add_file(program.record.mil, program.text);
+      manifest_.programs.push_back(std::move(program.record));
     }
   }
 

@@ -2,8 +2,8 @@
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/mapped_file.h"
-#include "clefkit/programs/fp16_tensor.h"
 #include "clefkit/mil/weight_blob.h"
+#include "clefkit/programs/fp16_tensor.h"
 
 namespace clefkit {
 namespace {

@@ -12,6 +12,10 @@
 
 namespace clefkit {
 
+// Goes up when the same plan is written as another text: a conversion that was stopped before then
+// begins anew.
+inline constexpr int kTextProgramRevision = 1;
+
 struct TextProgramOptions {
   Spellings spellings{};
   std::string weight_path{};  // What BLOBFILE names.
