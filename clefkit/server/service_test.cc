@@ -113,7 +113,7 @@ TEST_F(ServiceTest, IsolatedAnswersDependOnNoIdAndNoNeighbour) {
 // Each question leaves the state other room; said is what the one with the least has lost.
 TEST_F(ServiceTest, TellsTheMostThatAnIsolatedQuestionsStateLost) {
   ServiceOptions options{.isolate = true};
-  options.limits.max_tokens = 200;
+  options.limits.max_tokens = 400;
   start(std::move(options));
   const auto dropped = [&](const std::string& questions) {
     std::string state;
