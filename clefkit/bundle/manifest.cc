@@ -337,6 +337,14 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   root.each("files", [&](const Json& item, const std::string& place) {
     manifest.files.push_back(read_file_record(item, place));
   });
+  for (const ProgramRecord& program : manifest.programs) {
+    for (const std::string& path : {program.mil, program.weights}) {
+      if (std::ranges::find(manifest.files, path, &FileRecord::path) != manifest.files.end())
+        continue;
+      throw_error(ErrorCode::kCorruptData, where,
+                  "programs: {} names {}, expected a file of `files`", program.name, path);
+    }
+  }
   return manifest;
 }
 

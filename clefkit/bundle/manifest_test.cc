@@ -28,7 +28,15 @@ Manifest example() {
   manifest.kept = {{"n", "fp16", "a norm"}};
   manifest.weights = {{"w", "programs/text/a.bin", BlobWeight::Kind::kLut6, {16, 64}, 64, 896},
                       {"n", "programs/text/a.bin", BlobWeight::Kind::kFp16, {64}, 1088, 0}};
-  manifest.files = {{"programs/text/a.bin", 1280, kHash}};
+  manifest.programs = {{.name = "attention-03@1024",
+                        .kind = "attention",
+                        .layers = {3},
+                        .context = 1024,
+                        .mil = "programs/text/a.mil",
+                        .weights = "programs/text/a.bin",
+                        .inputs = {{"x", {1, 64, 1, 128}}},
+                        .outputs = {{"x_out", {1, 64, 1, 128}}}}};
+  manifest.files = {{"programs/text/a.bin", 1280, kHash}, {"programs/text/a.mil", 99, kHash}};
   return manifest;
 }
 
@@ -95,6 +103,20 @@ TEST(Manifest, RefusesMalformedOnes) {
   EXPECT_THAT(message_of(changed(kHash, "A" + kHash.substr(1))), HasSubstr("sha256"));
   EXPECT_THAT(message_of(changed("\"plan\"", "\"plan\":\"x\",\"plan\"")),
               HasSubstr("stands twice"));
+}
+
+TEST(Manifest, ListsTheFilesOfItsPrograms) {
+  EXPECT_THAT(message_of(changed("\"mil\":\"programs/text/a.mil\"", "\"mil\":\"b.mil\"")),
+              HasSubstr("programs: attention-03@1024 names b.mil, expected a file"));
+  EXPECT_THAT(message_of(changed("\"weights\":\"programs/text/a.bin\"", "\"weights\":\"../b\"")),
+              HasSubstr("leaves the bundle"));
+  EXPECT_THAT(message_of(changed("[1,64,1,128]", "[1,-64,1,128]")), HasSubstr("whole number"));
+  EXPECT_THAT(message_of(changed("\"context\":1024", "\"context\":\"1024\"")),
+              HasSubstr("context"));
+  // Bundles of before have none.
+  Json json = manifest_to_json(example());
+  std::erase_if(json.members(), [](const Json::Member& m) { return m.first == "programs"; });
+  EXPECT_TRUE(parse_manifest(to_string(json), "m").programs.empty());
 }
 
 TEST(Manifest, RefusesPathsThatLeaveTheBundle) {

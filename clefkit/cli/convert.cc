@@ -46,21 +46,22 @@ struct ConvertCommand {
     const std::size_t count = result.manifest.palettized.size();
     const double mean = count == 0 ? 0.0 : sum / static_cast<double>(count);
     if (as_json) {
-      write_line(to_string(
-          Json::object({{"path", output},
-                        {"payload_bytes", result.payload_bytes},
-                        {"files", static_cast<std::uint64_t>(result.manifest.files.size())},
-                        {"palettized_tensors", static_cast<std::uint64_t>(count)},
-                        {"kept_tensors", static_cast<std::uint64_t>(result.manifest.kept.size())},
-                        {"mean_relative_rmse", mean},
-                        {"largest_relative_rmse", worst},
-                        {"resumed", result.was_resumed}})));
+      write_line(to_string(Json::object(
+          {{"path", output},
+           {"payload_bytes", result.payload_bytes},
+           {"files", static_cast<std::uint64_t>(result.manifest.files.size())},
+           {"palettized_tensors", static_cast<std::uint64_t>(count)},
+           {"text_programs", static_cast<std::uint64_t>(result.manifest.programs.size())},
+           {"kept_tensors", static_cast<std::uint64_t>(result.manifest.kept.size())},
+           {"mean_relative_rmse", mean},
+           {"largest_relative_rmse", worst},
+           {"resumed", result.was_resumed}})));
     } else if (!quiet) {
       fmt::print(stderr,
                  "clefkit: {}: {:.1f} MB, {} tensors palettized ({}), relative RMSE {:.4f} in the "
-                 "mean and {:.4f} at most\n",
+                 "mean and {:.4f} at most, {} text programs\n",
                  output, static_cast<double>(result.payload_bytes) / 1e6, count, palette, mean,
-                 worst);
+                 worst, result.manifest.programs.size());
     }
   }
 };

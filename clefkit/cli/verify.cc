@@ -222,8 +222,9 @@ struct VerifyCommand {
 
 void add_verify_command(CommandLine& line) {
   auto command = std::make_shared<VerifyCommand>();
-  CLI::App& app = *line.app.add_subcommand(
-      "verify", "Check a bundle's checksums; compare a model's weights and answers with another's");
+  CLI::App& app = *line.app.add_subcommand("verify",
+                                           "Check a bundle's checksums and programs; compare a "
+                                           "model's weights and answers with another's");
   app.add_option("model", command->model, "The model's directory")->required();
   app.add_option(
       "--against", command->against,

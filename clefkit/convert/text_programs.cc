@@ -13,26 +13,12 @@
 namespace clefkit {
 namespace {
 
-// What every program calls its weight file; the runtime hands it the right one.
-constexpr char kWeightPath[] = "@model_path/weights/weight.bin";
-
 std::vector<ProgramPort> ports_of(const std::vector<mil::Variable>& variables) {
   std::vector<ProgramPort> ports;
   for (const mil::Variable& variable : variables) {
     ports.push_back({variable.name, {variable.type.shape.begin(), variable.type.shape.end()}});
   }
   return ports;
-}
-
-std::vector<mil::Variable> outputs_of(const mil::Function& function) {
-  std::vector<mil::Variable> outputs;
-  for (const std::string& name : function.outputs) {
-    for (const mil::Statement& statement : function.statements) {
-      const auto found = std::ranges::find(statement.outputs, name, &mil::Variable::name);
-      if (found != statement.outputs.end()) outputs.push_back(*found);
-    }
-  }
-  return outputs;
 }
 
 std::string_view kind_of(const PlannedProgram& planned) {
@@ -58,7 +44,7 @@ std::vector<EmittedProgram> emit_text_programs(const TextConfig& config,
     return *std::ranges::find(weights, name, &BlobWeight::name);
   };
   TextProgramOptions options;
-  options.weight_path = kWeightPath;
+  options.weight_path = mil::kWeightPath;
   std::vector<std::uint64_t> contexts{0};
   if (planned.kind == ProgramKind::kAttention) {
     contexts.assign(std::begin(kAttentionContexts), std::end(kAttentionContexts));
@@ -68,7 +54,7 @@ std::vector<EmittedProgram> emit_text_programs(const TextConfig& config,
     const std::string name =
         context == 0 ? planned.name : fmt::format("{}@{}", planned.name, context);
     const mil::Program program = emit_text_program(config, planned, context, find, options);
-    const auto problems = mil::check_program(program, {{kWeightPath, &reader}});
+    const auto problems = mil::check_program(program, {{mil::kWeightPath, &reader}});
     if (!problems.empty()) {
       throw_error(ErrorCode::kUnsupported, name, "{}", to_string(problems.front()));
     }
@@ -80,7 +66,7 @@ std::vector<EmittedProgram> emit_text_programs(const TextConfig& config,
                          .mil = fmt::format("programs/text/{}.mil", name),
                          .weights = blob_path,
                          .inputs = ports_of(function.inputs),
-                         .outputs = ports_of(outputs_of(function))};
+                         .outputs = ports_of(mil::output_variables(function))};
     emitted.push_back({std::move(record), mil::to_text(program)});
   }
   return emitted;

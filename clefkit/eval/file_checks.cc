@@ -1,12 +1,17 @@
 #include "clefkit/eval/file_checks.h"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/file_io.h"
+#include "clefkit/base/mapped_file.h"
 #include "clefkit/base/sha256.h"
 #include "clefkit/bundle/bundle_files.h"
 #include "clefkit/bundle/open_bundle.h"
+#include "clefkit/mil/checker.h"
+#include "clefkit/mil/parser.h"
 
 namespace clefkit {
 namespace {
@@ -28,6 +33,36 @@ std::string problem_of(const fs::path& bundle, const FileRecord& file,
     return error.message();
   } catch (const fs::filesystem_error& error) {
     return error.code().message();
+  }
+}
+
+constexpr std::uint64_t kMaxProgramBytes = std::uint64_t{64} << 20;
+
+bool are_ports(const std::vector<mil::Variable>& variables, const std::vector<ProgramPort>& ports) {
+  return std::ranges::equal(
+      variables, ports, [](const mil::Variable& variable, const ProgramPort& port) {
+        return variable.name == port.name && std::ranges::equal(variable.type.shape, port.shape);
+      });
+}
+
+// What the checker finds in a program that the manifest names, and whether it has the ports that
+// stand there.
+std::string program_problem(const fs::path& bundle, const ProgramRecord& record) {
+  try {
+    const mil::Program program = mil::parse_program(
+        read_file(bundle_path(bundle, record.mil), kMaxProgramBytes), record.mil);
+    const MappedFile weights(bundle_path(bundle, record.weights));
+    const mil::WeightBlobReader reader(weights.bytes(), record.weights);
+    const auto problems = mil::check_program(program, {{mil::kWeightPath, &reader}});
+    if (!problems.empty()) return to_string(problems.front());
+    const mil::Function& function = program.functions.at(0);
+    if (!are_ports(function.inputs, record.inputs) ||
+        !are_ports(mil::output_variables(function), record.outputs)) {
+      return "other inputs or outputs than the manifest says";
+    }
+    return {};
+  } catch (const Error& error) {
+    return error.message();
   }
 }
 
@@ -56,6 +91,11 @@ std::vector<FileCheck> check_bundle_files(
   context.parallel_for(checks.size(), [&](std::size_t i, std::size_t) {
     checks[i].problem = problem_of(bundle, manifest.files[i], advance);
   });
+  for (const ProgramRecord& program : manifest.programs) {
+    if (context.cancel != nullptr) context.cancel->throw_if_cancelled();
+    const auto check = std::ranges::find(checks, program.mil, &FileCheck::path);
+    if (check->problem.empty()) check->problem = program_problem(bundle, program);
+  }
   for (const auto& entry : fs::recursive_directory_iterator(bundle)) {
     const std::string path = entry.path().lexically_relative(bundle).generic_string();
     if (!entry.is_directory() && !named.contains(path)) {

@@ -129,6 +129,7 @@ Json bundle_facts(const Manifest& manifest) {
        {"mean_relative_rmse",
         manifest.palettized.empty() ? 0.0 : sum / static_cast<double>(manifest.palettized.size())},
        {"worst_tensors", std::move(worst_json)},
+       {"text_programs", count(manifest.programs.size())},
        {"files", count(manifest.files.size())},
        {"payload_bytes", payload}});
 }

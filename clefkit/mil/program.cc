@@ -101,4 +101,15 @@ const Value* Statement::attribute(std::string_view name) const {
   return find_second(attributes, name);
 }
 
+std::vector<Variable> output_variables(const Function& function) {
+  std::vector<Variable> variables;
+  for (const std::string& name : function.outputs) {
+    for (const Statement& statement : function.statements) {
+      const auto found = std::ranges::find(statement.outputs, name, &Variable::name);
+      if (found != statement.outputs.end()) variables.push_back(*found);
+    }
+  }
+  return variables;
+}
+
 }  // namespace clefkit::mil

@@ -118,6 +118,12 @@ struct Function {
   std::vector<std::string> outputs{};
 };
 
+// The results that a function returns, in its order. Names that no statement defines are left out.
+std::vector<Variable> output_variables(const Function& function);
+
+// What a program calls its weight file, as Core ML's own do.
+inline constexpr char kWeightPath[] = "@model_path/weights/weight.bin";
+
 struct Program {
   std::string version = "1.3";
   std::vector<std::pair<std::string, std::string>> build_info{};

@@ -64,6 +64,47 @@ class Convert(BundleTest):
                          hashlib.sha256((MICRO / "model.safetensors").read_bytes()).hexdigest())
         self.assertGreater(len(manifest["quantization"]["tensors"]), 10)
 
+    def test_writes_the_planned_programs(self):
+        # A run of three layers, an attention layer in five contexts, the tail.
+        for plan, count in (("grouped", 1 + 5 + 1), ("split", 3 + 5 + 1)):
+            bundle = self.convert(plan, MICRO, "--plan", plan)
+            programs = json.loads((bundle / "manifest.json").read_text())["programs"]
+            self.assertEqual(len(programs), count)
+            self.assertEqual(len({program["name"] for program in programs}), count)
+            self.assertEqual(self.succeed_json("inspect", "--json", bundle)["bundle"]["text_programs"], count)
+            for program in programs:
+                text = (bundle / program["mil"]).read_text()
+                for port in program["inputs"]:
+                    shape = ", ".join(map(str, port["shape"]))
+                    self.assertIn(f"tensor<fp16, [{shape}]> {port['name']}", text)
+            attention = [program for program in programs if program["kind"] == "attention"]
+            self.assertEqual([program["context"] for program in attention[:5]], [1024, 2048, 4096, 8192, 16384])
+            self.assertEqual({program["weights"] for program in attention[:5]},
+                             {"programs/text/attention-03.bin"})
+
+    def test_verify_checks_what_programs_say(self):
+        bundle = self.convert()
+        manifest = json.loads((bundle / "manifest.json").read_text())
+        tail = next(program for program in manifest["programs"] if program["kind"] == "tail")
+
+        def problem():
+            (bundle / "manifest.json").write_text(json.dumps(manifest))
+            return clefkit("verify", bundle, "--quiet").stdout
+
+        # A text whose checksum is right and whose sense is not.
+        path = bundle / tail["mil"]
+        text = path.read_text()
+        path.write_text(text.replace("mul(x = ", "mul(z = ", 1))
+        record = next(entry for entry in manifest["files"] if entry["path"] == tail["mil"])
+        record["bytes"] = path.stat().st_size
+        record["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        self.assertIn("mul", problem())
+        path.write_text(text)
+        record["bytes"] = path.stat().st_size
+        record["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        tail["outputs"][0]["name"] = "y_out"
+        self.assertIn("other inputs or outputs", problem())
+
     def test_is_the_same_for_every_number_of_threads(self):
         one = self.convert("one", MICRO, "--threads", 1, "--palette", "grid8")
         two = self.convert("two", MICRO, "--threads", 2, "--palette", "grid8")
