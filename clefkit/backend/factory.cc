@@ -1,6 +1,7 @@
 #include "clefkit/backend/factory.h"
 
-#include "clefkit/backend/ane/simulator_backend.h"
+#include "clefkit/backend/ane/program_backend.h"
+#include "clefkit/backend/ane/simulator_device.h"
 #include "clefkit/backend/cpu/cpu_backend.h"
 #include "clefkit/base/error.h"
 
@@ -17,8 +18,9 @@ std::unique_ptr<Backend> make_backend(std::string_view name, const Model& model,
                   "{}, expected simulator:ideal, :m1, :h15g, :m5 or :strict", name);
     }
     // One program a layer, so that a trace shows every layer.
-    return std::make_unique<ane::SimulatorBackend>(
-        model, *profile, PlanKind::kSplit, std::make_unique<cpu::CpuBackend>(model, precision));
+    return std::make_unique<ane::ProgramBackend>(
+        model, std::make_unique<ane::SimulatorDevice>(*profile), PlanKind::kSplit,
+        std::make_unique<cpu::CpuBackend>(model, precision));
   }
   if (name == "ane") {
     throw_error(ErrorCode::kUnsupported, "backend",

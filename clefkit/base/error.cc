@@ -16,6 +16,8 @@ std::string_view to_string(ErrorCode code) {
       return "unsupported";
     case ErrorCode::kUnavailable:
       return "unavailable";
+    case ErrorCode::kOverflow:
+      return "overflow";
     case ErrorCode::kCancelled:
       return "cancelled";
     case ErrorCode::kInternal:

@@ -18,6 +18,7 @@ enum class ErrorCode {
   kCorruptData,      // A model file does not hold what its format or the architecture says.
   kUnsupported,      // Understood, but not available in this build or on this machine.
   kUnavailable,      // A resource failed: disk full, out of memory, a device gone.
+  kOverflow,         // A result left the range of the numbers it is computed in.
   kCancelled,        // The caller asked to stop.
   kInternal,         // A defect of ours.
 };

@@ -9,6 +9,7 @@
 
 #include "clefkit/base/json.h"
 #include "clefkit/model/blob_weight.h"
+#include "clefkit/model/program_record.h"
 
 namespace clefkit {
 
@@ -36,22 +37,6 @@ struct KeptTensor {
   std::string name;
   std::string stored;  // "fp16" or "bf16"
   std::string reason;
-};
-
-// An input or output of a program, [1, channels, 1, tokens] or as its kind has it, FP16.
-struct ProgramPort {
-  std::string name;
-  std::vector<std::uint64_t> shape;
-};
-
-// A program of the text layers (docs/ane.md).
-struct ProgramRecord {
-  std::string name;  // "run-00-02", "attention-03@1024", "tail"
-  std::string kind;  // "run", "attention", "mlp", "tail"
-  std::vector<std::uint64_t> layers;
-  std::uint64_t context = 0;  // Of an attention program; else 0, in JSON null.
-  std::string mil, weights;   // Relative paths.
-  std::vector<ProgramPort> inputs, outputs;
 };
 
 struct Manifest {

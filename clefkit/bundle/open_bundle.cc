@@ -140,9 +140,9 @@ Manifest read_manifest(const fs::path& directory) {
 }
 
 Model open_bundle(const fs::path& directory) {
-  const Manifest manifest = read_manifest(directory);
+  Manifest manifest = read_manifest(directory);
   check_sizes(directory, manifest);
-  Model model{open_model_files(directory), {}, {}};
+  Model model{open_model_files(directory), {}, {}, {}};
   if (manifest.text_only) model.config.vision = {};
 
   const std::vector<PlannedTensor> plan = plan_tensors(model.config);
@@ -154,6 +154,7 @@ Model open_bundle(const fs::path& directory) {
     add_tensors(SafetensorsFile(bundle_path(directory, kVisionFile)), checklist, model);
   checklist.check_complete(directory.string());
   tie_embeddings(model);
+  model.programs = std::move(manifest.programs);
   const std::optional<FastPrecision> fast = read_fast_precision(directory);
   model.is_fast_accurate = fast && is_accurate_enough(*fast);
   return model;

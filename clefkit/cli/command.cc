@@ -44,6 +44,7 @@ ExitCode exit_code_of(ErrorCode code) {
       return kBadModel;
     case ErrorCode::kUnsupported:
     case ErrorCode::kUnavailable:
+    case ErrorCode::kOverflow:
       return kNotAvailable;
     case ErrorCode::kCancelled:
       return kInterrupted;

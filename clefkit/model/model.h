@@ -8,6 +8,7 @@
 
 #include "clefkit/base/mapped_file.h"
 #include "clefkit/model/config.h"
+#include "clefkit/model/program_record.h"
 #include "clefkit/quant/lut6_matrix.h"
 #include "clefkit/safetensors/tensor_view.h"
 
@@ -33,6 +34,8 @@ struct Model : ModelFiles {
   // `lm_head.weight` is there too and views the bytes of embed_tokens.
   std::unordered_map<std::string, Weight> weights;
   std::vector<MappedFile> files;
+  // The programs that a bundle holds, of the plan that it was converted with; else none.
+  std::vector<ProgramRecord> programs;
   // Whether `fast` has been measured to be accurate enough for a bundle (fast_precision.h).
   bool is_fast_accurate = false;
 

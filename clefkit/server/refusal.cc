@@ -17,6 +17,7 @@ Refusal refusal_of(const Error& error) {
     case ErrorCode::kNotFound:
     case ErrorCode::kCorruptData:
     case ErrorCode::kUnavailable:
+    case ErrorCode::kOverflow:
     case ErrorCode::kInternal:
       break;
   }

@@ -1,33 +1,46 @@
 #include "clefkit/backend/ane/program_sequence.h"
 
+#include <atomic>
+
 namespace clefkit::ane {
 namespace {
 
-using mil::dim;
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
 
 }  // namespace
 
 ProgramSequence::ProgramSequence(const TextConfig& config, std::size_t capacity_tokens)
-    : capacity_tokens_(capacity_tokens) {
+    : id_(next_id()), capacity_tokens_(capacity_tokens) {
   for (std::size_t layer = 0; layer < config.num_hidden_layers; ++layer) {
     if (config.layer_types[layer] == LayerType::kFullAttention) {
       full_.try_emplace(layer);
       continue;
     }
-    linear_[layer] = {
-        mil::zeros({1, dim(config.conv_channels()), 1, dim(config.linear_conv_kernel_dim) - 1}),
-        mil::zeros({1, dim(config.linear_num_value_heads), dim(config.linear_key_head_dim),
-                    dim(config.linear_value_head_dim)})};
+    LinearAttention& state = linear_[layer];
+    state.conv_state.resize(config.conv_channels() * (config.linear_conv_kernel_dim - 1));
+    state.recurrent_state.resize(config.linear_num_value_heads * config.linear_key_head_dim *
+                                 config.linear_value_head_dim);
   }
 }
+
+ProgramSequence::ProgramSequence(const ProgramSequence& other)
+    : SequenceState(other),
+      id_(next_id()),
+      tokens_(other.tokens_),
+      capacity_tokens_(other.capacity_tokens_),
+      linear_(other.linear_),
+      full_(other.full_) {}
 
 std::size_t ProgramSequence::size_bytes() const {
   std::size_t values = 0;
   for (const auto& [layer, state] : linear_) {
-    values += state.conv_state.values.size() + state.recurrent_state.values.size();
+    values += state.conv_state.size() + state.recurrent_state.size();
   }
   for (const auto& [layer, cache] : full_) values += cache.keys.size() + cache.values.size();
-  return values * sizeof(float);
+  return values * sizeof(Half);
 }
 
 std::unique_ptr<SequenceState> ProgramSequence::clone(std::size_t capacity_tokens) const {

@@ -1,39 +1,46 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "clefkit/backend/backend.h"
-#include "clefkit/mil/simulator.h"
+#include "clefkit/base/half.h"
 #include "clefkit/model/config.h"
 
 namespace clefkit::ane {
 
-// What a sequence leaves behind in the ports of the text programs, every value an FP16 number.
+// What a sequence leaves behind in the ports of the text programs.
 class ProgramSequence final : public SequenceState {
  public:
   ProgramSequence(const TextConfig& config, std::size_t capacity_tokens);
+  ProgramSequence(const ProgramSequence& other);
+  ProgramSequence& operator=(const ProgramSequence&) = delete;
 
   std::size_t tokens() const override { return tokens_; }
   std::size_t size_bytes() const override;
   std::unique_ptr<SequenceState> clone(std::size_t capacity_tokens) const override;
 
+  // No other sequence of this process has it.
+  std::uint64_t id() const { return id_; }
   std::size_t capacity_tokens() const { return capacity_tokens_; }
   void append(std::size_t tokens) { tokens_ += tokens; }
 
+  // As their ports have them (emit_linear_attention), without padding.
   struct LinearAttention {
-    mil::Tensor conv_state, recurrent_state;
+    std::vector<Half> conv_state, recurrent_state;
   };
   // Rows of kv_dim, one a token.
   struct KvCache {
-    std::vector<float> keys, values;
+    std::vector<Half> keys, values;
   };
   LinearAttention& linear_attention(std::size_t layer) { return linear_.at(layer); }
   KvCache& kv_cache(std::size_t layer) { return full_.at(layer); }
 
  private:
+  std::uint64_t id_;
   std::size_t tokens_ = 0;
   std::size_t capacity_tokens_ = 0;
   std::map<std::size_t, LinearAttention> linear_;

@@ -2,12 +2,12 @@
 
 #include <utility>
 
+#include "clefkit/mil/program.h"
 #include "clefkit/programs/fp16_tensor.h"
 
 namespace clefkit::ane {
 
-ProgramWeights::ProgramWeights(const Model& model, const PlannedProgram& program, std::string path)
-    : path_(std::move(path)) {
+ProgramWeights::ProgramWeights(const Model& model, const PlannedProgram& program) {
   std::uint32_t records = 0;
   for (const std::string& name : program.tensors) {
     records += std::holds_alternative<Lut6Matrix>(model.weight(name)) ? 2 : 1;
@@ -15,7 +15,7 @@ ProgramWeights::ProgramWeights(const Model& model, const PlannedProgram& program
   mil::WeightBlobWriter writer(
       [&](Bytes bytes) { file_.insert(file_.end(), bytes.begin(), bytes.end()); }, records);
   for (const std::string& name : program.tensors) {
-    BlobWeight weight{name, path_, BlobWeight::Kind::kFp16, {}, 0, 0};
+    BlobWeight weight{name, mil::kWeightPath, BlobWeight::Kind::kFp16, {}, 0, 0};
     if (const auto* lut = std::get_if<Lut6Matrix>(&model.weight(name))) {
       const Lut6Matrix::Shape& shape = lut->shape();
       weight.kind = BlobWeight::Kind::kLut6;
@@ -38,7 +38,6 @@ ProgramWeights::ProgramWeights(const Model& model, const PlannedProgram& program
     weights_.emplace(name, std::move(weight));
   }
   writer.finish();
-  reader_.emplace(file_, path_);
 }
 
 }  // namespace clefkit::ane

@@ -2,11 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "clefkit/mil/checker.h"
+#include "clefkit/base/bytes.h"
 #include "clefkit/model/blob_weight.h"
 #include "clefkit/model/model.h"
 #include "clefkit/model/program_plan.h"
@@ -18,19 +17,16 @@ namespace clefkit::ane {
 class ProgramWeights {
  public:
   // Throws Error(kCorruptData) as to_fp16_bytes does.
-  ProgramWeights(const Model& model, const PlannedProgram& program, std::string path);
+  ProgramWeights(const Model& model, const PlannedProgram& program);
   ProgramWeights(const ProgramWeights&) = delete;
   ProgramWeights& operator=(const ProgramWeights&) = delete;
 
   const BlobWeight& find(const std::string& name) const { return weights_.at(name); }
-  const std::string& path() const { return path_; }
-  mil::WeightFiles files() const { return {{path_, &*reader_}}; }
+  Bytes file() const { return file_; }
 
  private:
-  std::string path_;
   std::map<std::string, BlobWeight> weights_;
   std::vector<std::uint8_t> file_;
-  std::optional<mil::WeightBlobReader> reader_;
 };
 
 }  // namespace clefkit::ane

@@ -1,4 +1,4 @@
-#include "clefkit/backend/ane/simulator_backend.h"
+#include "clefkit/backend/ane/program_backend.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,8 @@
 #include <numeric>
 #include <random>
 
+#include "clefkit/backend/ane/fake_device.h"
+#include "clefkit/backend/ane/simulator_device.h"
 #include "clefkit/backend/cpu/cpu_backend.h"
 #include "clefkit/backend/factory.h"
 #include "clefkit/base/error.h"
@@ -22,8 +24,9 @@ Model open_golden(const std::string& name) {
 }
 
 std::unique_ptr<Backend> simulator(const Model& model, NumericProfile profile, PlanKind plan) {
-  return std::make_unique<SimulatorBackend>(
-      model, profile, plan, std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
+  return std::make_unique<ProgramBackend>(
+      model, std::make_unique<SimulatorDevice>(profile), plan,
+      std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
 }
 
 // Every layer's output for a sequence that is appended in these pieces.
@@ -70,18 +73,18 @@ double relative_error(const std::vector<float>& actual, const std::vector<float>
   return std::sqrt(error / size);
 }
 
-class SimulatorBackendTest : public testing::TestWithParam<std::string> {
+class ProgramBackendTest : public testing::TestWithParam<std::string> {
  protected:
   const Model model_ = open_golden(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Golden, SimulatorBackendTest, testing::Values("micro", "tied"),
+INSTANTIATE_TEST_SUITE_P(Golden, ProgramBackendTest, testing::Values("micro", "tied"),
                          [](const auto& test) { return test.param; });
 
 // Lengths on both sides of a call's 128 tokens, and the state handed from one to the next. The
 // bounds are what FP16 costs random weights and inputs over all layers, found by leaving the
 // rounding out: the formulas alone are then within 0.0042.
-TEST_P(SimulatorBackendTest, ComputesWhatTheCpuComputes) {
+TEST_P(ProgramBackendTest, ComputesWhatTheCpuComputes) {
   const std::vector<std::size_t> pieces{1, 130, 2};
   cpu::CpuBackend cpu(model_, Precision::kExact);
   const Layers expected = layers_of(cpu, model_, pieces);
@@ -102,7 +105,7 @@ TEST_P(SimulatorBackendTest, ComputesWhatTheCpuComputes) {
   }
 }
 
-TEST_P(SimulatorBackendTest, TheGroupedPlanComputesTheSameBits) {
+TEST_P(ProgramBackendTest, TheGroupedPlanComputesTheSameBits) {
   const std::vector<std::size_t> pieces{130, 3};
   const auto split = simulator(model_, NumericProfile::kIdeal, PlanKind::kSplit);
   const auto grouped = simulator(model_, NumericProfile::kIdeal, PlanKind::kGrouped);
@@ -113,7 +116,7 @@ TEST_P(SimulatorBackendTest, TheGroupedPlanComputesTheSameBits) {
   for (const auto& [layer, rows] : visible) EXPECT_EQ(rows, all.at(layer)) << layer;
 }
 
-TEST_P(SimulatorBackendTest, AClonedSequenceGoesItsOwnWay) {
+TEST_P(ProgramBackendTest, AClonedSequenceGoesItsOwnWay) {
   const auto backend = simulator(model_, NumericProfile::kIdeal, PlanKind::kSplit);
   Executor executor(1);
   const std::size_t hidden_size = model_.config.text.hidden_size;
@@ -140,7 +143,75 @@ TEST_P(SimulatorBackendTest, AClonedSequenceGoesItsOwnWay) {
   EXPECT_THROW(append(*one, 0), Error);
 }
 
-TEST(SimulatorBackend, HasANameForEachMachine) {
+// Two sequences in turns: what lies in a program's ports may be the other one's, or an older part
+// of its own.
+TEST_P(ProgramBackendTest, SequencesTakeTurnsWithoutMixing) {
+  const auto alone = simulator(model_, NumericProfile::kIdeal, PlanKind::kGrouped);
+  const auto shared = simulator(model_, NumericProfile::kIdeal, PlanKind::kGrouped);
+  Executor executor(1);
+  const std::size_t hidden_size = model_.config.text.hidden_size;
+  const auto append = [&](Backend& backend, SequenceState& sequence, std::size_t count,
+                          unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float> rows(count * hidden_size);
+    for (float& value : rows) value = normal(random);
+    std::vector<std::int32_t> positions(count);
+    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(sequence.tokens()));
+    backend.prefill({executor}, sequence,
+                    {.hidden = {rows.data(), count, hidden_size},
+                     .temporal = positions,
+                     .height = positions,
+                     .width = positions},
+                    {});
+    return rows;
+  };
+  const auto one = shared->new_sequence(200), two = shared->new_sequence(200);
+  std::vector<std::vector<float>> ones, twos;
+  for (unsigned i = 0; i < 3; ++i) {
+    ones.push_back(append(*shared, *one, 40, i));
+    twos.push_back(append(*shared, *two, 9, 10 + i));
+  }
+  const auto expected_one = alone->new_sequence(200), expected_two = alone->new_sequence(200);
+  for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(append(*alone, *expected_one, 40, i), ones[i]) << i;
+  for (unsigned i = 0; i < 3; ++i)
+    EXPECT_EQ(append(*alone, *expected_two, 9, 10 + i), twos[i]) << i;
+}
+
+// Everything that devices were seen to do and that can be put right: the same bits come out.
+TEST_P(ProgramBackendTest, ComputesTheSameOnADeviceWithEveryQuirk) {
+  const std::vector<std::size_t> pieces{130, 3};
+  const auto plain = simulator(model_, NumericProfile::kIdeal, PlanKind::kGrouped);
+  auto device = std::make_unique<FakeDevice>(Faults{.max_programs = 2,
+                                                    .failing_loads = 1,
+                                                    .has_stale_cache = false,
+                                                    .pads_rows = true,
+                                                    .reverses_ports = true,
+                                                    .adds_output_suffix = true,
+                                                    .checks_surfaces = true});
+  const std::shared_ptr<FakeState> state = device->state();
+  ProgramBackend backend(model_, std::move(device), PlanKind::kGrouped,
+                         std::make_unique<cpu::CpuBackend>(model_, Precision::kExact));
+  EXPECT_EQ(layers_of(backend, model_, pieces), layers_of(*plain, model_, pieces));
+  EXPECT_EQ(state->most_loaded, 2u);
+  EXPECT_GT(state->loads, 3u);
+}
+
+TEST(ProgramBackend, AnswersNothingWhenAResultOverflows) {
+  const Model model = open_golden("micro");
+  ProgramBackend backend(model, std::make_unique<FakeDevice>(Faults{.overflows = true}),
+                         PlanKind::kGrouped,
+                         std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
+  try {
+    layers_of(backend, model, {3});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOverflow);
+    EXPECT_EQ(error.where(), "run-00-02");
+  }
+}
+
+TEST(ProgramBackend, HasANameForEachMachine) {
   const Model model = open_golden("micro");
   EXPECT_EQ(make_backend("simulator", model, Precision::kExact)->name(), "simulator:ideal");
   EXPECT_EQ(make_backend("simulator:h15g", model, Precision::kExact)->name(), "simulator:h15g");

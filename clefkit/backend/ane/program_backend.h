@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clefkit/backend/ane/device.h"
+#include "clefkit/backend/ane/program_sequence.h"
+#include "clefkit/backend/ane/program_set.h"
+#include "clefkit/backend/ane/text_programs.h"
+#include "clefkit/backend/backend.h"
+#include "clefkit/backend/rotary.h"
+#include "clefkit/model/model.h"
+#include "clefkit/model/program_plan.h"
+
+namespace clefkit::ane {
+
+// Computes the text layers by their MIL programs on a device: a Neural Engine, or a simulator of
+// one. Pictures are encoded by another backend: there are no vision programs yet.
+class ProgramBackend final : public Backend {
+ public:
+  // The model must outlive it. Throws Error as TextPrograms.
+  ProgramBackend(const Model& model, std::unique_ptr<Device> device, PlanKind plan,
+                 std::unique_ptr<Backend> vision, const ProgramSetOptions& options = {});
+
+  std::string_view name() const override { return device_->info().name; }
+  std::size_t chunk_tokens() const override;
+  std::unique_ptr<SequenceState> new_sequence(std::size_t capacity_tokens) const override;
+  // The observer sees the layers that end with a program: with the split plan all of them. Throws
+  // Error: kUnsupported beyond the longest context, and as ProgramSet.
+  void prefill(const ComputeContext& context, SequenceState& state, const TextChunk& chunk,
+               const LayerObserver& observer) override;
+  std::size_t vision_patches() const override { return vision_->vision_patches(); }
+  void encode_vision(const ComputeContext& context, const VisionBatch& batch,
+                     const VisionObserver& observer) override {
+    vision_->encode_vision(context, batch, observer);
+  }
+
+ private:
+  // The tokens of one call, and what of its inputs all layers share; as the ports have them.
+  struct Piece {
+    std::size_t tokens = 0, past = 0, context = 0;
+    std::vector<Half> valid, conv_select, cos, sin, mask;
+  };
+  // Which sequence's keys and values lie in an attention program's cache ports, and how many.
+  struct Resident {
+    std::uint64_t sequence = 0;
+    std::size_t tokens = 0;
+  };
+
+  Piece piece_of(const TextChunk& chunk, std::size_t first, std::size_t past) const;
+  // Each reads rows [tokens, hidden_size], padded to a call's length, and writes them.
+  void run_layers(std::size_t program, ProgramSequence& sequence, const Piece& piece,
+                  MatrixView<Half> x);
+  void run_attention(std::size_t program, ProgramSequence& sequence, const Piece& piece,
+                     MatrixView<Half> x);
+  LoadedProgram& load(std::size_t program, std::size_t context);
+
+  const Model& model_;
+  const std::unique_ptr<Device> device_;
+  const std::unique_ptr<Backend> vision_;
+  const RotaryAngles rotary_angles_;
+  TextPrograms programs_;
+  ProgramSet loaded_;
+  std::map<ProgramSet::Key, Resident> residents_;
+};
+
+}  // namespace clefkit::ane

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "clefkit/backend/ane/device.h"
+#include "clefkit/backend/ane/program_weights.h"
+#include "clefkit/base/mapped_file.h"
+#include "clefkit/model/model.h"
+#include "clefkit/model/program_plan.h"
+
+namespace clefkit::ane {
+
+// A model's text programs: those of a bundle, or for a checkpoint made here, which copies its
+// weights as FP16 and is for small models.
+class TextPrograms {
+ public:
+  // `plan` is how a checkpoint is cut; a bundle has been cut already. The model must outlive it.
+  // Throws Error(kCorruptData) when a bundle's programs are those of no plan.
+  TextPrograms(const Model& model, PlanKind plan);
+
+  // In the order of their use.
+  const std::vector<PlannedProgram>& plan() const { return plan_; }
+  // `context` is an attention program's, else 0. Its weights live as long as this. Throws Error
+  // as reading files does, and kCorruptData for a weight that FP16 cannot hold.
+  ProgramSource source(std::size_t program, std::size_t context);
+
+ private:
+  ProgramSource from_bundle(const std::string& name);
+
+  const Model& model_;
+  std::vector<PlannedProgram> plan_;
+  std::map<std::string, MappedFile> files_;                         // A bundle's weight files.
+  std::map<std::size_t, std::unique_ptr<ProgramWeights>> weights_;  // A checkpoint's, by program.
+};
+
+}  // namespace clefkit::ane
