@@ -53,7 +53,9 @@ TEST(PortMemory, WritesRowsAsColumnsAndLeavesTheRest) {
   std::vector<Half> all(12);
   PortMemory(layout, surface, Access::kRead).read(all);
   std::vector<Half> expected;
-  for (const float value : {0, 1, 4, 0, 0, 2, 5, 0, 0, 3, 6, 0}) expected.push_back(to_half(value));
+  for (const float value : {0.f, 1.f, 4.f, 0.f, 0.f, 2.f, 5.f, 0.f, 0.f, 3.f, 6.f, 0.f}) {
+    expected.push_back(to_half(value));
+  }
   EXPECT_EQ(all, expected);
   std::vector<Half> back(6);
   PortMemory(layout, surface, Access::kRead).read_columns(1, MatrixView<Half>(back.data(), 2, 3));
@@ -62,7 +64,7 @@ TEST(PortMemory, WritesRowsAsColumnsAndLeavesTheRest) {
 
 TEST(PortMemory, FindsWhatIsNotFinite) {
   const PortLayout layout = padded();
-  for (const std::uint16_t bits : {0x7C00, 0xFC00, 0x7E01, 0x7BFF}) {
+  for (const std::uint16_t bits : std::vector<std::uint16_t>{0x7C00, 0xFC00, 0x7E01, 0x7BFF}) {
     PlainSurface surface(layout.bytes);
     std::vector<Half> values = counted(30);
     values.back().bits = bits;

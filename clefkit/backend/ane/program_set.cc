@@ -26,6 +26,12 @@ std::vector<Surface*> pointers(const std::vector<std::unique_ptr<Surface>>& surf
   return list;
 }
 
+std::string_view port_name(const PortLayout& layout) {
+  std::string_view name = layout.name;
+  if (name.ends_with(kOutputSuffix)) name.remove_suffix(kOutputSuffix.size());
+  return name;
+}
+
 }  // namespace
 
 LoadedProgram::LoadedProgram(std::string name, std::shared_ptr<DeviceProgram> program,
@@ -48,11 +54,7 @@ LoadedProgram::LoadedProgram(std::string name, std::shared_ptr<DeviceProgram> pr
 }
 
 PortMemory LoadedProgram::port(Ports& ports, std::string_view name, Surface::Access access) {
-  const auto found = std::ranges::find_if(*ports.layouts, [&](const PortLayout& layout) {
-    std::string_view known = layout.name;
-    if (known.ends_with(kOutputSuffix)) known.remove_suffix(kOutputSuffix.size());
-    return known == name;
-  });
+  const auto found = std::ranges::find(*ports.layouts, name, port_name);
   if (found == ports.layouts->end()) {
     throw_error(ErrorCode::kUnavailable, name_, "the device knows no port {} of this program",
                 name);
@@ -143,10 +145,10 @@ void ProgramSet::evaluate(LoadedProgram& program) {
   }
   done.get();
   for (const PortLayout& layout : *program.call_->outputs.layouts) {
-    if (program.output(layout.name).is_finite()) continue;
+    if (program.output(port_name(layout)).is_finite()) continue;
     throw_error(ErrorCode::kOverflow, program.name(),
                 "{} has a value that is not finite: the request leaves FP16's range on this device",
-                layout.name);
+                port_name(layout));
   }
 }
 
