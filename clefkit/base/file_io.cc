@@ -30,7 +30,7 @@ void flush_directory(const std::filesystem::path& directory) {
 // "a/" and "a" are the same directory.
 std::filesystem::path without_slash(const std::filesystem::path& path) {
   const std::filesystem::path normal = path.lexically_normal();
-  const std::filesystem::path named = normal.has_filename() ? normal : normal.parent_path();
+  std::filesystem::path named = normal.has_filename() ? normal : normal.parent_path();
   if (!named.has_filename() || named.filename() == "." || named.filename() == "..") {
     throw_error(ErrorCode::kInvalidArgument, "output",
                 "\"{}\", expected the name of a new directory", path.string());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -240,8 +239,8 @@ WireMessage floats_message(DataType type, const std::vector<double>& values) {
     list.add_packed_floats(field::tensor::kValues, floats);
     tensor.add_message(field::tensor::kFloats, list);
   } else {
-    std::vector<std::int64_t> bits;
-    for (const double value : values) bits.push_back(to_half(value).bits);
+    std::vector<std::int64_t> bits(values.size());
+    std::ranges::transform(values, bits.begin(), [](double value) { return to_half(value).bits; });
     list.add_text(field::tensor::kValues, raw_elements(DataType::kFloat16, bits));
     tensor.add_message(field::tensor::kBytes, list);
   }
