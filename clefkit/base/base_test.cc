@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/error_of.h"
 #include "clefkit/base/executor.h"
 #include "clefkit/base/file_io.h"
 #include "clefkit/base/half.h"
@@ -130,6 +131,44 @@ TEST_F(Files, AtomicFileAppearsOnlyWhenCommitted) {
   write_file(path, "hello");
   EXPECT_EQ(read_file(path, 5), "hello");
   EXPECT_THROW(read_file(path, 4), Error);
+}
+
+TEST_F(Files, AtomicDirectoryAppearsOnlyWhenCommitted) {
+  const fs::path path = folder_ / "above" / "a";
+  {
+    AtomicDirectory directory(path / "");  // A slash at the end changes nothing.
+    write_file(directory.partial() / "b", "hello");
+    EXPECT_EQ(directory.path(), path);
+    EXPECT_EQ(directory.partial(), folder_ / "above" / "a.partial");
+    EXPECT_FALSE(fs::exists(path));
+  }
+  EXPECT_TRUE(fs::is_empty(folder_ / "above"));
+  fs::create_directory(path);  // An empty one may be there.
+  {
+    AtomicDirectory directory(path);
+    write_file(directory.partial() / "b", "hello");
+    directory.commit();
+  }
+  EXPECT_EQ(read_file(path / "b", 5), "hello");
+  EXPECT_FALSE(fs::exists(folder_ / "above" / "a.partial"));
+}
+
+TEST_F(Files, AtomicDirectoryLeavesWhatIsThereAlone) {
+  const auto refusal = [](const fs::path& path) {
+    const Error error = error_of([&] { AtomicDirectory{path}; });
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    return std::string(error.what());
+  };
+  write_file(folder_ / "file", "mine");
+  EXPECT_THAT(refusal(folder_), testing::HasSubstr("already exists"));
+  EXPECT_THAT(refusal(folder_ / "file"), testing::HasSubstr("already exists"));
+  fs::create_directory(folder_ / "a.partial");
+  EXPECT_THAT(refusal(folder_ / "a"), testing::HasSubstr("a.partial: already exists"));
+  for (const char* name : {"", "/", ".", "a/.."}) {
+    EXPECT_THAT(refusal(name), testing::HasSubstr("the name of a new directory"));
+  }
+  EXPECT_TRUE(fs::exists(folder_ / "a.partial"));
+  EXPECT_EQ(read_file(folder_ / "file", 4), "mine");
 }
 
 TEST_F(Files, MappedFileNamesAMissingFile) {

@@ -1,6 +1,7 @@
 #include "clefkit/base/file_io.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,17 @@ void flush_directory(const std::filesystem::path& directory) {
   if (handle < 0) return;  // Not every file system lets a directory be opened; the rename stands.
   ::fsync(handle);
   ::close(handle);
+}
+
+// "a/" and "a" are the same directory.
+std::filesystem::path without_slash(const std::filesystem::path& path) {
+  const std::filesystem::path normal = path.lexically_normal();
+  std::filesystem::path named = normal.has_filename() ? normal : normal.parent_path();
+  if (!named.has_filename() || named.filename() == "." || named.filename() == "..") {
+    throw_error(ErrorCode::kInvalidArgument, "output",
+                "\"{}\", expected the name of a new directory", path.string());
+  }
+  return named;
 }
 
 // Where a link leads. What is no file (a device, a pipe, a directory) cannot be put in its place.
@@ -95,6 +107,40 @@ void AtomicFile::commit() {
     errno = reason;
     fail(path_, "finish the file");
   }
+  flush_directory(path_.parent_path());
+}
+
+AtomicDirectory::AtomicDirectory(const std::filesystem::path& path)
+    : path_(without_slash(path)), partial_(path_.string() + ".partial") {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path_, error);
+  if (fs::exists(status) && !(fs::is_directory(status) && fs::is_empty(path_, error))) {
+    throw Error(ErrorCode::kInvalidArgument, path_.string(),
+                "already exists, expected the name of a new directory or an empty one");
+  }
+  if (const fs::path parent = path_.parent_path(); !parent.empty()) {
+    fs::create_directories(parent, error);
+    if (error) {
+      throw_error(ErrorCode::kUnavailable, parent.string(), "cannot create the directory: {}",
+                  error.message());
+    }
+  }
+  if (::mkdir(partial_.c_str(), 0755) == 0) return;
+  if (errno != EEXIST) fail(partial_, "create the directory");
+  throw Error(ErrorCode::kInvalidArgument, partial_.string(),
+              "already exists, expected nothing there: remove it if what wrote it was killed");
+}
+
+AtomicDirectory::~AtomicDirectory() {
+  std::error_code ignored;
+  if (!is_committed_) std::filesystem::remove_all(partial_, ignored);
+}
+
+void AtomicDirectory::commit() {
+  flush_directory(partial_);
+  if (::rename(partial_.c_str(), path_.c_str()) != 0) fail(path_, "finish the directory");
+  is_committed_ = true;
   flush_directory(path_.parent_path());
 }
 

@@ -36,6 +36,28 @@ class AtomicFile {
   std::uint64_t size_bytes_ = 0;
 };
 
+// Makes a directory so that a reader sees either nothing or all of it: files gather in
+// `<path>.partial`, commit() renames that. Without commit() the destructor removes it.
+class AtomicDirectory {
+ public:
+  // Makes `<path>.partial` and what is missing above it. Throws Error(kInvalidArgument) when `path`
+  // is there already, unless it is an empty directory, and when `<path>.partial` is: someone else
+  // is writing it, or was killed while doing so.
+  explicit AtomicDirectory(const std::filesystem::path& path);
+  ~AtomicDirectory();
+  AtomicDirectory(const AtomicDirectory&) = delete;
+  AtomicDirectory& operator=(const AtomicDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }  // Without a slash at the end.
+  const std::filesystem::path& partial() const { return partial_; }
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path partial_;
+  bool is_committed_ = false;
+};
+
 // AtomicFile with one write.
 void write_file(const std::filesystem::path& path, std::string_view text);
 

@@ -48,6 +48,7 @@ void add_tokenize_command(CommandLine& line);
 void add_trace_command(CommandLine& line);
 void add_synth_command(CommandLine& line);
 void add_convert_command(CommandLine& line);
+void add_export_command(CommandLine& line);
 void add_inspect_command(CommandLine& line);
 void add_verify_command(CommandLine& line);
 void add_bench_command(CommandLine& line);

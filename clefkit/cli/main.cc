@@ -63,6 +63,7 @@ int run(int argc, char** argv) {
   add_trace_command(line);
   add_synth_command(line);
   add_convert_command(line);
+  add_export_command(line);
   add_inspect_command(line);
   add_verify_command(line);
   add_bench_command(line);
