@@ -145,6 +145,12 @@ struct ServeCommand {
       }
       std::erase(options.keys, "");
     }
+    for (const std::string& name : allowed_hosts) {
+      if (name.empty() || (name.find(':') != name.npos && name.find(':') == name.rfind(':'))) {
+        throw_error(ErrorCode::kInvalidArgument, "--allow-host",
+                    "\"{}\", expected a name without a port", name);
+      }
+    }
     options.allowed_hosts = allowed_hosts;
     if (is_loopback(http.host)) {
       for (const char* name : {"localhost", "127.0.0.1", "::1"})
@@ -218,9 +224,10 @@ void add_serve_command(CommandLine& line) {
                "Ask each question alone and under a neutral id: answers then depend neither on ids "
                "nor on the other questions, and differ from the release's joint ones");
   app.add_option(
-      "--time-limit", command->time_limit_seconds,
-      "Longest time of a request in seconds (default: none; callers may set their own by "
-      "the header X-Deadline-Ms)");
+         "--time-limit", command->time_limit_seconds,
+         "Longest time of a request in seconds (default: none; callers may set their own by "
+         "the header X-Deadline-Ms)")
+      ->check(CLI::Range(std::size_t{0}, std::size_t{31'536'000}));
   app.add_option("--log", command->log, "Request log on standard error, without contents")
       ->check(CLI::IsMember({"text", "json", "off"}))
       ->capture_default_str();

@@ -389,6 +389,8 @@ void Server::State::load_certificate() {
                    asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1 |
                    asio::ssl::context::no_compression);
   error_code error;
+  // Nobody is asked for a pass phrase: a server starts by itself.
+  tls->set_password_callback([](std::size_t, asio::ssl::context::password_purpose) { return ""; });
   tls->use_certificate_chain_file(options.tls_certificate_file, error);
   if (error) {
     throw_error(ErrorCode::kInvalidArgument, options.tls_certificate_file,
@@ -397,7 +399,13 @@ void Server::State::load_certificate() {
   tls->use_private_key_file(options.tls_key_file, asio::ssl::context::pem, error);
   if (error) {
     throw_error(ErrorCode::kInvalidArgument, options.tls_key_file,
-                "{}, expected a PEM file with the certificate's private key", error.message());
+                "{}, expected a PEM file with the certificate's private key, not encrypted",
+                error.message());
+  }
+  if (::SSL_CTX_check_private_key(tls->native_handle()) != 1) {
+    throw_error(ErrorCode::kInvalidArgument, options.tls_key_file,
+                "a key of another kind than the certificate's, expected the one that belongs to {}",
+                options.tls_certificate_file);
   }
 }
 

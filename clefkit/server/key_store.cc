@@ -58,12 +58,14 @@ void KeyStore::reload_if_changed() {
   checked_ = now;
   std::error_code error;
   const auto time = std::filesystem::last_write_time(file_, error);
-  if (!error && time == file_time_) return;
+  if (!error && time == file_time_ && problem_.empty()) return;
   try {
     file_digests_ = read_file_keys();
     file_time_ = time;
     problem_.clear();
   } catch (const Error& failure) {
+    // Whoever takes the keys away means it.
+    file_digests_.clear();
     problem_ = failure.what();
   }
 }

@@ -21,7 +21,7 @@ class KeyStore {
   bool asks_for_key() const { return !digests_.empty() || !file_.empty(); }
   bool accepts(std::string_view key);
 
-  // Why the file could not be read again, if so: the keys read before stay good.
+  // Why the file could not be read again, if so: until it can, none of its keys is good.
   const std::string& problem() const { return problem_; }
 
  private:

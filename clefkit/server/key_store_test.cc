@@ -56,8 +56,17 @@ TEST_F(KeyFileTest, ReadsAKeyALineAndTheFileAgainWhenItChanges) {
 
   write("\n");
   ::usleep(1'100'000);
-  EXPECT_TRUE(keys.accepts("gamma"));  // An empty file would lock everybody out.
+  EXPECT_FALSE(keys.accepts("gamma"));
   EXPECT_NE(keys.problem(), "");
+  EXPECT_TRUE(keys.asks_for_key());
+
+  write("gamma\n");
+  ::usleep(1'100'000);
+  EXPECT_TRUE(keys.accepts("gamma"));
+  EXPECT_EQ(keys.problem(), "");
+  ::unlink(file_.c_str());
+  ::usleep(1'100'000);
+  EXPECT_FALSE(keys.accepts("gamma"));
 }
 
 TEST_F(KeyFileTest, RefusesAFileWithoutKeys) {

@@ -1,6 +1,7 @@
 #include "clefkit/server/service.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <mutex>
 #include <new>
@@ -17,11 +18,19 @@ namespace {
 // What a question is called when it is asked alone.
 constexpr char kNeutralId[] = "question";
 constexpr double kLongestRetrySeconds = 60;
+// For log and metrics, as nginx has it: nobody is there to read a status.
+constexpr int kClientGone = 499;
 
 // "127.0.0.1:8080" to "127.0.0.1", "[::1]:8080" to "::1".
 std::string host_name(std::string_view host) {
   if (host.starts_with('[')) return std::string(host.substr(1, host.find(']') - 1));
   return std::string(host.substr(0, host.rfind(':')));
+}
+
+// "http://localhost:8080" to "localhost:8080"; nothing of "null".
+std::string_view host_of_origin(std::string_view origin) {
+  const std::size_t scheme = origin.find("://");
+  return scheme == origin.npos ? std::string_view() : origin.substr(scheme + 3);
 }
 
 Refusal::Kind kind_of_status(int status) {
@@ -136,6 +145,7 @@ struct Service::Visit {
   double queue_seconds = 0;
   std::size_t input_tokens = 0, reused_tokens = 0;
   std::string error;
+  std::atomic<bool> is_gone = false;  // The client hung up.
 };
 
 Service::Service(Engine& engine, ServiceOptions options, RequestLog& log)
@@ -152,10 +162,22 @@ std::string Service::next_request_id() {
 
 void Service::check_host(const http::Request& request) const {
   if (options_.allowed_hosts.empty()) return;
-  const std::string name = host_name(request.header("host").value_or(""));
-  if (std::ranges::find(options_.allowed_hosts, name) != options_.allowed_hosts.end()) return;
-  throw Refusal(Refusal::Kind::kForbidden, "host",
-                "this server answers under its own names only (see --allow-host)");
+  const auto is_ours = [&](std::string_view host) {
+    const std::string name = host_name(host);
+    return std::ranges::any_of(options_.allowed_hosts, [&](const std::string& allowed) {
+      return http::equal_ignoring_case(allowed, name);
+    });
+  };
+  if (!is_ours(request.header("host").value_or(""))) {
+    throw Refusal(Refusal::Kind::kForbidden, "host",
+                  "this server answers under its own names only (see --allow-host)");
+  }
+  // A browser sends a simple POST for any page; that the page cannot read the answer is not enough.
+  const auto origin = request.header("origin");
+  if (origin && !is_ours(host_of_origin(*origin))) {
+    throw Refusal(Refusal::Kind::kForbidden, "origin",
+                  "this server takes no requests from other sites' pages (see --allow-host)");
+  }
 }
 
 void Service::check_key(const http::Request& request) {
@@ -185,8 +207,11 @@ void Service::handle(http::Request request, std::shared_ptr<http::Exchange> exch
 
 void Service::route(const std::shared_ptr<Visit>& visit) {
   const http::Request& request = visit->request;
-  check_host(request);
   Match match = match_route(request.method, request.path);
+  if (match.route != nullptr && match.route->dialect != nullptr) {
+    visit->dialect = match.route->dialect->name;
+  }
+  check_host(request);
   if (match.route == nullptr) {
     check_key(request);  // What exists is nobody else's business.
     if (match.path_exists) {
@@ -197,7 +222,6 @@ void Service::route(const std::shared_ptr<Visit>& visit) {
   }
   if (!match.route->is_open) check_key(request);
   if (match.route->dialect == nullptr) return answer(*visit, page(*match.route));
-  visit->dialect = match.route->dialect->name;
   submit(visit, *match.route->dialect, std::move(match.arguments));
 }
 
@@ -249,7 +273,10 @@ void Service::submit(const std::shared_ptr<Visit>& visit, const Dialect& dialect
         std::clamp(scheduler_.expected_wait_seconds() / 2, 0.05, kLongestRetrySeconds);
     throw busy;
   }
-  visit->exchange->on_disconnect([this, ticket] { scheduler_.cancel(*ticket); });
+  visit->exchange->on_disconnect([this, ticket, gone = std::weak_ptr(visit)] {
+    if (const auto waiting = gone.lock()) waiting->is_gone = true;
+    scheduler_.cancel(*ticket);
+  });
 }
 
 // What the answer is written from stays with the visit; the rest is the job's.
@@ -301,7 +328,7 @@ void Service::answer(Visit& visit, http::Response response) {
   if (!http::find_header(response.headers, "x-request-id")) {
     response.headers.emplace_back("x-request-id", visit.id);
   }
-  const int status = response.status;
+  const int status = visit.is_gone ? kClientGone : response.status;
   const double seconds = visit.stopwatch.seconds();
   metrics_.count({visit.dialect, status, seconds, visit.queue_seconds});
   log_.add({.request_id = visit.id,

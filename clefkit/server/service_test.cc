@@ -170,6 +170,19 @@ TEST_F(ServiceTest, AnswersUnderItsOwnNamesOnly) {
   }
   request.headers = {};
   EXPECT_EQ(ask(request).status, 403);
+  request.headers = {{"Host", "LocalHost:8080"}};
+  EXPECT_EQ(ask(request).status, 200);
+}
+
+// A page of another site can have a browser send a request, if not read the answer.
+TEST_F(ServiceTest, TakesNoRequestsFromOtherSitesPages) {
+  start({.allowed_hosts = {"localhost", "::1"}});
+  for (const char* origin : {"http://localhost:8080", "http://[::1]:99", "https://LOCALHOST"}) {
+    EXPECT_EQ(ask(post("/v1/systemone", kBody, {{"Origin", origin}})).status, 200) << origin;
+  }
+  for (const char* origin : {"http://evil.example", "null", "", "://", "http://localhost.evil"}) {
+    EXPECT_EQ(ask(post("/v1/systemone", kBody, {{"Origin", origin}})).status, 403) << origin;
+  }
 }
 
 TEST_F(ServiceTest, RefusesMoreThanItsQueueHoldsAndSaysWhenToComeBack) {
