@@ -77,12 +77,12 @@ double linear_peak(const Model& model, const ComputeContext& context, std::size_
         std::tuple{"mlp.linear_fc2", width, wide}}) {
     const Linear linear =
         linear_layer_with_bias(model, fmt::format("model.visual.blocks.0.{}", name), out, in);
-    const std::vector<float> x = noise(rows * in);
-    std::vector<float> y(rows * out);
+    const std::vector<float> inputs = noise(rows * in);
+    std::vector<float> outputs(rows * out);
+    const MatrixView<const float> x(inputs.data(), rows, in);
+    const MatrixView<float> y(outputs.data(), rows, out);
     for (std::size_t repeat = 0; repeat <= repeats; ++repeat) {
-      const double seconds = seconds_of([&] {
-        linear.apply(context, {x.data(), rows, in}, {y.data(), rows, out});
-      });
+      const double seconds = seconds_of([&] { linear.apply(context, x, y); });
       peak = std::max(peak, 2.0 * static_cast<double>(rows * out * in) / seconds);
     }
   }

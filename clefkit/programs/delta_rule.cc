@@ -47,7 +47,8 @@ class Emitter {
     const Name keys = builder_.matmul_transposed_y(k, k, part("keys"));
     const Name below = matrix(
         builder_, kSize, kSize, [](auto i, auto j) { return j < i; }, "strictly_lower");
-    const Name a = mul(mul(keys, beta, "a_beta"), mul(decays, below, "a_decays"), "a");
+    const Name a_decays = mul(decays, below, "a_decays");
+    const Name a = mul(mul(keys, beta, "a_beta"), a_decays, "a");
     const Name inverse = inverse_of(a, identity);
 
     // What each token has decayed since the sub-chunk's start, itself included.
@@ -76,8 +77,8 @@ class Emitter {
         builder_.matmul(inverse, mul(mul(k, beta, "k_beta"), since_start, "k_decayed"), part("w"));
     const Name on_or_below = matrix(
         builder_, kSize, kSize, [](auto i, auto j) { return j <= i; }, "lower");
-    const Name queries = mul(builder_.matmul_transposed_y(q, k, part("qk")),
-                             mul(decays, on_or_below, "qk_decays"), "queries");
+    const Name qk_decays = mul(decays, on_or_below, "qk_decays");
+    const Name queries = mul(builder_.matmul_transposed_y(q, k, part("qk")), qk_decays, "queries");
     return scan(input.state, {.u = u,
                               .w = w,
                               .q = mul(q, since_start, "q_decayed"),
@@ -157,11 +158,12 @@ class Emitter {
     for (std::size_t i = 0; i < u.size(); ++i) {
       const Name v =
           builder_.binary("sub", u[i], builder_.matmul(w[i], state, part("known")), part("new"));
-      outputs.push_back(builder_.binary("add", builder_.matmul(q[i], state, part("read")),
-                                        builder_.matmul(queries[i], v, part("own")), part("o")));
-      state =
-          builder_.binary("add", mul(state, decays[i], "kept"),
-                          builder_.matmul_transposed_x(k[i], v, part("written")), part("state"));
+      const Name own = builder_.matmul(queries[i], v, part("own"));
+      const Name read = builder_.matmul(q[i], state, part("read"));
+      outputs.push_back(builder_.binary("add", read, own, part("o")));
+      const Name written = builder_.matmul_transposed_x(k[i], v, part("written"));
+      const Name kept = mul(state, decays[i], "kept");
+      state = builder_.binary("add", kept, written, part("state"));
     }
     const Name o = outputs.size() == 1 ? outputs[0] : builder_.concat(outputs, 1, part("o_all"));
     const Name by_channel = builder_.transpose(o, {0, 3, 1, 2}, part("o_channels"));

@@ -29,10 +29,12 @@ Name rotated(ProgramBuilder& builder, const Name& x, const FullAttentionInput& i
   const auto product = [&](const Name& y, const Name& table, const char* name) {
     return builder.binary("mul", y, table, part(name));
   };
-  const Name first = builder.binary("sub", product(parts[0], input.cos, "cos"),
-                                    product(parts[1], input.sin, "sin"), part("first"));
-  const Name second = builder.binary("add", product(parts[1], input.cos, "cos"),
-                                     product(parts[0], input.sin, "sin"), part("second"));
+  const Name second_sin = product(parts[1], input.sin, "sin");
+  const Name first_cos = product(parts[0], input.cos, "cos");
+  const Name first = builder.binary("sub", first_cos, second_sin, part("first"));
+  const Name first_sin = product(parts[0], input.sin, "sin");
+  const Name second_cos = product(parts[1], input.cos, "cos");
+  const Name second = builder.binary("add", second_cos, first_sin, part("second"));
   parts[0] = first;
   parts[1] = second;
   return builder.concat(parts, 1, hint);
@@ -99,9 +101,9 @@ FullAttentionOutput emit_full_attention(ProgramBuilder& builder, const FullAtten
   const Name raised =
       builder.binary("mul", probabilities, builder.scalar(kProbabilityScale, "probability_scale"),
                      part("probabilities_scaled"));
-  const Name attended = builder.binary(
-      "mul", builder.matmul_transposed_y(values, raised, part("attended_scaled")),
-      builder.scalar(1 / kProbabilityScale, "probability_unscale"), part("attended"));
+  const Name unscale = builder.scalar(1 / kProbabilityScale, "probability_unscale");
+  const Name attended_scaled = builder.matmul_transposed_y(values, raised, part("attended_scaled"));
+  const Name attended = builder.binary("mul", attended_scaled, unscale, part("attended"));
 
   const Name by_head =
       builder.reshape(attended, {heads, head_dim, 1, tokens}, part("attended_by_head"));

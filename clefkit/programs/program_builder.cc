@@ -210,14 +210,17 @@ ProgramBuilder::Name ProgramBuilder::sigmoid(const Name& x, std::string_view hin
   const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
   const Name negative = binary("mul", x, scalar(-1, "minus_one"), part("minus"));
   const Name bounded = binary("minimum", negative, scalar(10, "ten"), part("bounded"));
-  const Name sum = binary("add", unary("exp", bounded, part("exp")), scalar(1, "one"), part("sum"));
-  return binary("real_div", scalar(1, "one"), sum, hint);
+  const Name one = scalar(1, "one");
+  const Name exponential = unary("exp", bounded, part("exp"));
+  const Name sum = binary("add", exponential, one, part("sum"));
+  return binary("real_div", one, sum, hint);
 }
 
 ProgramBuilder::Name ProgramBuilder::softplus(const Name& x, std::string_view hint) {
   const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
-  const Name negative =
-      binary("mul", unary("abs", x, part("abs")), scalar(-1, "minus_one"), part("minus_abs"));
+  const Name minus_one = scalar(-1, "minus_one");
+  const Name magnitude = unary("abs", x, part("abs"));
+  const Name negative = binary("mul", magnitude, minus_one, part("minus_abs"));
   const Name t = unary("exp", negative, part("t"));
   // Each exact in FP16; from the highest power down.
   constexpr std::array kCoefficients{-0.023681640625, 0.10028076171875, -0.2086181640625,

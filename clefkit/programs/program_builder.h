@@ -23,6 +23,10 @@ struct Spellings {
 // Puts a program of one function together. Results are known by their names, which are made unique;
 // their types follow from the operations. Everything is [1, channels, 1, tokens] unless said
 // otherwise. A call that makes no sense is a defect of the caller: Error(kInternal).
+//
+// Statements stand in the order of the calls. No two of them belong among the arguments of one
+// call: there each compiler has an order of its own, and a program must be the same bytes
+// everywhere.
 class ProgramBuilder {
  public:
   using Name = std::string;
