@@ -10,17 +10,13 @@
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
-#include "clefkit/base/mapped_file.h"
+#include "clefkit/bundle/bundle_program.h"
 #include "clefkit/bundle/open_bundle.h"
-#include "clefkit/mil/checker.h"
-#include "clefkit/mil/parser.h"
 
 namespace clefkit {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::uint64_t kMaxProgramBytes = std::uint64_t{64} << 20;
 
 Manifest manifest_with_programs(const fs::path& bundle) {
   if (!is_bundle(bundle)) {
@@ -60,19 +56,6 @@ void check_outside(const fs::path& bundle, const fs::path& out) {
   }
 }
 
-mil::Program checked_program(const fs::path& text, const fs::path& weights) {
-  mil::Program program = mil::parse_program(read_file(text, kMaxProgramBytes), text.string());
-  const MappedFile file(weights);
-  const mil::WeightBlobReader reader(file.bytes(), weights.string());
-  const auto problems = mil::check_program(program, {{mil::kWeightPath, &reader}});
-  if (!problems.empty()) {
-    throw_error(
-        ErrorCode::kCorruptData, text.string(), "{}{}", to_string(problems.front()),
-        problems.size() == 1 ? std::string() : fmt::format(" (and {} more)", problems.size() - 1));
-  }
-  return program;
-}
-
 mil::MlModelInfo info_of(const ProgramRecord& program, const Manifest& manifest) {
   return {.description = fmt::format("Layers {} of the text layers of a Clef decision model: {}",
                                      fmt::join(program.layers, ", "), program.name),
@@ -93,7 +76,7 @@ std::vector<ExportedPackage> export_coreml(
   for (const ProgramRecord& record : manifest.programs) {
     cancel.throw_if_cancelled();
     const fs::path weights = bundle_path(bundle, record.weights);
-    const mil::Program program = checked_program(bundle_path(bundle, record.mil), weights);
+    const mil::Program program = read_bundle_program(bundle, record);
     ExportedPackage exported{.program = record.name, .file = record.name + ".mlpackage"};
     const fs::path package = directory.partial() / exported.file;
     // Within one directory a hard link is possible where one to the bundle may not be.

@@ -51,8 +51,7 @@ std::vector<EmittedProgram> emit_text_programs(const TextConfig& config,
   }
   std::vector<EmittedProgram> emitted;
   for (const std::uint64_t context : contexts) {
-    const std::string name =
-        context == 0 ? planned.name : fmt::format("{}@{}", planned.name, context);
+    const std::string name = planned.program_name(context);
     const mil::Program program = emit_text_program(config, planned, context, find, options);
     const auto problems = mil::check_program(program, {{mil::kWeightPath, &reader}});
     if (!problems.empty()) {

@@ -65,7 +65,7 @@ struct Record {
 // Encodes a request with its media, images before videos. Every piece of the prompt is tokenized on
 // its own, as the model was trained on. Throws Error: kTooLarge when the request does not fit the
 // limits; kInvalidArgument when its text holds a media placeholder next to real media;
-// kCorruptData when the tokenizer lacks the tokens that media need.
+// kCorruptData when the tokenizer lacks the tokens that media need; kCancelled.
 Record encode_record(const Tokenizer& tokenizer, const Request& request,
                      std::span<const MediaItem> media, const RecordLimits& limits,
                      const CancelToken* cancel = nullptr);

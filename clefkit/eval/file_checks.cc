@@ -6,12 +6,10 @@
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
-#include "clefkit/base/mapped_file.h"
 #include "clefkit/base/sha256.h"
 #include "clefkit/bundle/bundle_files.h"
+#include "clefkit/bundle/bundle_program.h"
 #include "clefkit/bundle/open_bundle.h"
-#include "clefkit/mil/checker.h"
-#include "clefkit/mil/parser.h"
 
 namespace clefkit {
 namespace {
@@ -36,8 +34,6 @@ std::string problem_of(const fs::path& bundle, const FileRecord& file,
   }
 }
 
-constexpr std::uint64_t kMaxProgramBytes = std::uint64_t{64} << 20;
-
 bool are_ports(const std::vector<mil::Variable>& variables, const std::vector<ProgramPort>& ports) {
   return std::ranges::equal(
       variables, ports, [](const mil::Variable& variable, const ProgramPort& port) {
@@ -49,12 +45,7 @@ bool are_ports(const std::vector<mil::Variable>& variables, const std::vector<Pr
 // stand there.
 std::string program_problem(const fs::path& bundle, const ProgramRecord& record) {
   try {
-    const mil::Program program = mil::parse_program(
-        read_file(bundle_path(bundle, record.mil), kMaxProgramBytes), record.mil);
-    const MappedFile weights(bundle_path(bundle, record.weights));
-    const mil::WeightBlobReader reader(weights.bytes(), record.weights);
-    const auto problems = mil::check_program(program, {{mil::kWeightPath, &reader}});
-    if (!problems.empty()) return to_string(problems.front());
+    const mil::Program program = read_bundle_program(bundle, record);
     const mil::Function& function = program.functions.at(0);
     if (!are_ports(function.inputs, record.inputs) ||
         !are_ports(mil::output_variables(function), record.outputs)) {

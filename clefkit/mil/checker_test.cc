@@ -41,7 +41,7 @@ class CheckerTest : public testing::Test {
 
   const std::vector<std::uint8_t> file_ = example_weights();
   const WeightBlobReader reader_{file_, "weight.bin"};
-  const WeightFiles files_{{kExampleWeightPath, &reader_}};
+  const WeightFiles files_{{kWeightPath, &reader_}};
 };
 
 TEST_F(CheckerTest, TakesTheSpecificationsExample) {

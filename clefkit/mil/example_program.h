@@ -25,7 +25,6 @@ inline constexpr char kExampleText[] = R"(program(1.3)
     } -> (y);
 }
 )";
-inline constexpr char kExampleWeightPath[] = "@model_path/weights/weight.bin";
 
 inline std::vector<std::uint8_t> example_weights() {
   std::vector<std::uint8_t> file, indices(128);

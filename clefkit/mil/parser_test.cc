@@ -46,7 +46,7 @@ TEST(Parser, ReadsTheSpecificationsExample) {
   EXPECT_EQ(weight.op, "constexpr_lut_to_dense");
   const auto& indices = std::get<Value>(*weight.argument("indices"));
   EXPECT_EQ(indices.type, (ValueType{DataType::kUInt6, {32, 4, 1, 1}}));
-  EXPECT_EQ(std::get<BlobReference>(indices.elements), (BlobReference{kExampleWeightPath, 64}));
+  EXPECT_EQ(std::get<BlobReference>(indices.elements), (BlobReference{kWeightPath, 64}));
   EXPECT_EQ(*function.statements[1].attribute("val"), Value::string("valid"));
   EXPECT_EQ(*function.statements[3].attribute("val"), Value::integers({0, 0, 0, 0}));
   EXPECT_EQ(std::get<std::string>(*function.statements[6].argument("weight")), "w");

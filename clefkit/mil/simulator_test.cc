@@ -77,7 +77,7 @@ TEST(Simulator, ComputesTheSpecificationsExample) {
   const Program program = parse_program(kExampleText, "example");
   const Tensor ones{{1, 4, 1, 32}, std::vector<float>(128, 1.0f)};
   for (const NumericProfile profile : kProfiles) {
-    const Simulator simulator(program, {{kExampleWeightPath, &reader}}, profile);
+    const Simulator simulator(program, {{kWeightPath, &reader}}, profile);
     const Tensor y = simulator.run({{"x", ones}}).at("y");
     ASSERT_EQ(y.shape, (Shape{1, 32, 1, 32}));
     for (std::size_t place = 0; place < 32; ++place) {

@@ -90,6 +90,10 @@ std::size_t PlannedProgram::program_count() const {
   return kind == ProgramKind::kAttention ? std::size(kAttentionContexts) : 1;
 }
 
+std::string PlannedProgram::program_name(std::size_t context) const {
+  return context == 0 ? name : fmt::format("{}@{}", name, context);
+}
+
 std::vector<PlannedProgram> plan_programs(const ModelConfig& config, PlanKind kind) {
   std::vector<PlannedProgram> programs;
   Planner planner(programs);

@@ -32,6 +32,8 @@ struct PlannedProgram {
 
   // An attention layer has one program for each context length.
   std::size_t program_count() const;
+  // Of one of them: "attention-03@1024"; without a context, which is 0, the name alone.
+  std::string program_name(std::size_t context) const;
 };
 
 // Every text program in the order of their use; each text layer tensor is in exactly one.

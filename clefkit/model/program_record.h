@@ -12,6 +12,9 @@ struct ProgramPort {
   std::vector<std::uint64_t> shape;
 };
 
+// Of a program's text; those of the release have some hundred kilobytes.
+inline constexpr std::uint64_t kMaxProgramBytes = std::uint64_t{64} << 20;
+
 // A program of the text layers (docs/ane.md).
 struct ProgramRecord {
   std::string name;  // "run-00-02", "attention-03@1024", "tail"

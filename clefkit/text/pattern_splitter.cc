@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/executor.h"
 #include "clefkit/base/utf8.h"
 #include "clefkit/text/pattern_dialect.h"
 

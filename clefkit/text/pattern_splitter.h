@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "clefkit/base/executor.h"
-
 namespace clefkit {
+
+class CancelToken;
 
 // Splits text into the pieces that byte-pair encoding works on: the matches of a regular
 // expression, and whatever lies between them (`Split` with behaviour `Isolated`).

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/executor.h"
 #include "clefkit/base/utf8.h"
 #include "clefkit/text/added_tokens.h"
 #include "clefkit/text/byte_pair_encoder.h"

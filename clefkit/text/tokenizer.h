@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "clefkit/base/executor.h"
-
 namespace clefkit {
+
+class CancelToken;
 
 // How text is cut into pieces before byte-pair encoding. The release's files disagree: A is in
 // its tokenizer.json and what it was trained with, B in its tokenizer_config.json and what newer

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/executor.h"
 #include "clefkit/base/file_io.h"
 #include "clefkit/base/json.h"
 #include "clefkit/base/utf8.h"

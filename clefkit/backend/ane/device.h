@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "clefkit/base/bytes.h"
@@ -68,16 +69,10 @@ class DeviceProgram {
   virtual void evaluate(std::span<Surface* const> inputs, std::span<Surface* const> outputs) = 0;
 };
 
-struct DeviceInfo {
-  std::string name;                  // "simulator:ideal", "ane"
-  std::string chip, os_build;        // Empty where they do not apply.
-  std::vector<std::string> missing;  // Why it cannot be used; empty when it can.
-};
-
 class Device {
  public:
   virtual ~Device() = default;
-  virtual const DeviceInfo& info() const = 0;
+  virtual std::string_view name() const = 0;  // "simulator:ideal", "ane"
   virtual std::unique_ptr<DeviceProgram> open(const ProgramSource& source) = 0;
   // Throws Error(kUnavailable).
   virtual std::unique_ptr<Surface> new_surface(std::uint64_t bytes) = 0;

@@ -145,8 +145,7 @@ class FakeProgram final : public DeviceProgram {
     if (!faults().checks_surfaces) return;
     for (const auto& list : {inputs, outputs}) {
       for (Surface* const surface : list) {
-        const std::size_t bytes = surface->lock(Surface::Access::kRead).size();
-        surface->unlock(Surface::Access::kRead);
+        const std::size_t bytes = size_of(*surface);
         if (bytes >= 49'152 && bytes == size_of(*list.front())) continue;
         throw Error(ErrorCode::kUnavailable, source_.name, "processRequest: status 0x1d");
       }
@@ -193,7 +192,7 @@ class FakeDevice final : public Device {
   }
   const std::shared_ptr<FakeState>& state() const { return state_; }
 
-  const DeviceInfo& info() const override { return info_; }
+  std::string_view name() const override { return "fake"; }
   std::unique_ptr<DeviceProgram> open(const ProgramSource& source) override {
     return std::make_unique<FakeProgram>(source, simulator_.open(source), state_);
   }
@@ -206,7 +205,6 @@ class FakeDevice final : public Device {
 
  private:
   SimulatorDevice simulator_{mil::NumericProfile::kIdeal};
-  const DeviceInfo info_{.name = "fake", .chip = "h16g", .os_build = "25A1", .missing = {}};
   const std::shared_ptr<FakeState> state_;
 };
 

@@ -26,7 +26,7 @@ class ProgramBackend final : public Backend {
   ProgramBackend(const Model& model, std::unique_ptr<Device> device, PlanKind plan,
                  std::unique_ptr<Backend> vision, const ProgramSetOptions& options = {});
 
-  std::string_view name() const override { return device_->info().name; }
+  std::string_view name() const override { return device_->name(); }
   std::size_t chunk_tokens() const override;
   std::unique_ptr<SequenceState> new_sequence(std::size_t capacity_tokens) const override;
   // The observer sees the layers that end with a program: with the split plan all of them. Throws

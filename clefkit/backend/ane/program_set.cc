@@ -73,7 +73,7 @@ PortMemory LoadedProgram::output(std::string_view name) {
 
 void ProgramSet::require_responsive() const {
   if (!hangs_) return;
-  throw Error(ErrorCode::kUnavailable, device_.info().name,
+  throw Error(ErrorCode::kUnavailable, std::string(device_.name()),
               "it did not come back from an earlier call; restart this process to try again");
 }
 

@@ -100,11 +100,7 @@ std::vector<PortLayout> dense_layouts(const std::vector<mil::Variable>& variable
 }
 
 SimulatorDevice::SimulatorDevice(mil::NumericProfile profile)
-    : profile_(profile),
-      info_{.name = fmt::format("simulator:{}", to_string(profile)),
-            .chip = {},
-            .os_build = {},
-            .missing = {}} {}
+    : profile_(profile), name_(fmt::format("simulator:{}", to_string(profile))) {}
 
 std::unique_ptr<DeviceProgram> SimulatorDevice::open(const ProgramSource& source) {
   return std::make_unique<SimulatorProgram>(source, profile_);

@@ -28,13 +28,13 @@ class SimulatorDevice final : public Device {
  public:
   explicit SimulatorDevice(mil::NumericProfile profile);
 
-  const DeviceInfo& info() const override { return info_; }
+  std::string_view name() const override { return name_; }
   std::unique_ptr<DeviceProgram> open(const ProgramSource& source) override;
   std::unique_ptr<Surface> new_surface(std::uint64_t bytes) override;
 
  private:
   const mil::NumericProfile profile_;
-  const DeviceInfo info_;
+  const std::string name_;
 };
 
 }  // namespace clefkit::ane

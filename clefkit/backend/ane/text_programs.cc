@@ -1,7 +1,5 @@
 #include "clefkit/backend/ane/text_programs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "clefkit/base/error.h"
@@ -12,12 +10,6 @@
 namespace clefkit::ane {
 namespace {
 
-constexpr std::uint64_t kMaxProgramBytes = std::uint64_t{64} << 20;
-
-std::string program_name(const PlannedProgram& planned, std::size_t context) {
-  return context == 0 ? planned.name : fmt::format("{}@{}", planned.name, context);
-}
-
 bool has_programs(const Model& model, const std::vector<PlannedProgram>& plan) {
   const auto has = [&](const std::string& name) {
     return std::ranges::find(model.programs, name, &ProgramRecord::name) != model.programs.end();
@@ -25,7 +17,7 @@ bool has_programs(const Model& model, const std::vector<PlannedProgram>& plan) {
   return std::ranges::all_of(plan, [&](const PlannedProgram& planned) {
     if (planned.kind != ProgramKind::kAttention) return has(planned.name);
     return std::ranges::all_of(kAttentionContexts, [&](std::size_t context) {
-      return has(program_name(planned, context));
+      return has(planned.program_name(context));
     });
   });
 }
@@ -44,7 +36,7 @@ TextPrograms::TextPrograms(const Model& model, PlanKind plan)
 
 ProgramSource TextPrograms::source(std::size_t program, std::size_t context) {
   const PlannedProgram& planned = plan_[program];
-  const std::string name = program_name(planned, context);
+  const std::string name = planned.program_name(context);
   if (!model_.programs.empty()) return from_bundle(name);
   std::unique_ptr<ProgramWeights>& weights = weights_[program];
   if (weights == nullptr) weights = std::make_unique<ProgramWeights>(model_, planned);
