@@ -27,6 +27,7 @@ struct CheckLimits {
   std::size_t max_rank = 5;
   std::int64_t max_channels = 65'536;  // Axis 1 of four or five.
   std::int64_t max_axis = 16'384;      // Any other.
+  // 32K were refused somewhere; below 16,384 is advised, but an MLP of the 27B has 17,408.
   std::int64_t max_conv_outputs = 32'767;
   std::uint64_t max_weight_bytes = std::uint64_t{4} << 30;  // That one program points to.
 };
