@@ -26,6 +26,14 @@ std::string model_digest(const std::filesystem::path& directory) {
   return sha256_hex(as_bytes(facts));
 }
 
+std::uint64_t model_size_bytes(const std::filesystem::path& directory) {
+  std::uint64_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
 ModelFiles open_files(const std::filesystem::path& directory) {
   ModelFiles files = open_model_files(directory);
   if (is_bundle(directory) && read_manifest(directory).text_only) files.config.vision = {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -14,6 +15,9 @@ Model open_model(const std::filesystem::path& directory);
 // which holds the SHA-256 of everything; a checkpoint's is of its JSON files and of the names and
 // sizes of the others: reading nineteen gigabytes at every start would be too much.
 std::string model_digest(const std::filesystem::path& directory);
+
+// Of all files in it.
+std::uint64_t model_size_bytes(const std::filesystem::path& directory);
 
 // Its JSON files alone. The configuration of a text-only bundle has no vision.
 ModelFiles open_files(const std::filesystem::path& directory);

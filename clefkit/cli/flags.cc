@@ -97,6 +97,7 @@ RecordLimits LimitFlags::limits() const {
   RecordLimits limits;
   limits.max_tokens = max_tokens;
   limits.overflow = truncate ? RecordLimits::Overflow::kTruncate : RecordLimits::Overflow::kRefuse;
+  limits.overflow_name = "--truncate";
   return limits;
 }
 

@@ -96,6 +96,19 @@ struct ServeCommand {
     server::ServiceOptions options = service_options();
     check_exposure(options);
     StopOnSignal::block();
+    // What can be wrong with keys, certificate and port is told before the model is loaded.
+    server::Service* answering = nullptr;
+    http.port = static_cast<std::uint16_t>(chosen_port);
+    http.max_connections = raise_descriptor_limit(http.max_connections);
+    http::Server transport(
+        http,
+        [&](http::Request request, std::shared_ptr<http::Exchange> exchange) {
+          answering->handle(std::move(request), std::move(exchange));
+        },
+        [&](const http::Request& request, int status, std::string_view message) {
+          return answering->refuse(request, status, message);
+        });
+    server::KeyStore(options.keys, options.key_file);
     fmt::print(stderr, "clefkit: loading {}\n", model.directory());
     EngineOptions engine_options = engine.options(model);
     if (engine_options.chunk_tokens == 0) engine_options.chunk_tokens = kChunkTokens;
@@ -105,25 +118,18 @@ struct ServeCommand {
                      .digest = model_digest(model.directory()),
                      .version = CLEFKIT_VERSION,
                      .max_tokens = limits.max_tokens,
-                     .has_vision = engine_instance.model().config.has_vision()};
+                     .has_vision = engine_instance.model().config.has_vision(),
+                     .size_bytes = model_size_bytes(model.directory())};
     server::RequestLog request_log(log_format());
     server::Service service(engine_instance, std::move(options), request_log);
-    http.port = static_cast<std::uint16_t>(chosen_port);
-    http.max_connections = raise_descriptor_limit(http.max_connections);
-    http::Server transport(
-        http,
-        [&](http::Request request, std::shared_ptr<http::Exchange> exchange) {
-          service.handle(std::move(request), std::move(exchange));
-        },
-        [&](const http::Request& request, int status, std::string_view message) {
-          return service.refuse(request, status, message);
-        });
+    answering = &service;
     service.set_connection_count([&] { return transport.connections(); });
     const StopOnSignal stop([&] {
       fmt::print(stderr, "clefkit: stopping: what was begun is answered first\n");
       service.begin_stop();
       transport.stop();
     });
+    transport.listen();
     // Scripts wait for this line.
     fmt::print(stderr, "listening on {}\n", address(transport.port()));
     transport.run();

@@ -184,7 +184,8 @@ void shift(TokenSpan& span, std::size_t tokens) {
 }
 
 // How many of the state's tokens may stay beside `fixed` others.
-std::size_t kept_state_tokens(std::size_t state, std::size_t fixed, const RecordLimits& limits) {
+std::size_t kept_state_tokens(std::size_t state, std::size_t fixed, const RecordLimits& limits,
+                              const std::string& where) {
   const std::size_t room = limits.max_tokens - fixed;
   const std::size_t most = std::min(room, limits.max_state_tokens.value_or(room));
   if (state <= most) return state;
@@ -192,10 +193,13 @@ std::size_t kept_state_tokens(std::size_t state, std::size_t fixed, const Record
   const std::string reason =
       most < room ? "the limit of the state's own"
                   : fmt::format("{} less {} of prompt and questions", limits.max_tokens, fixed);
-  throw_error(ErrorCode::kTooLarge, "state",
-              "{} tokens, expected at most {} ({}): shorten it by {}, raise the limit, or allow "
-              "its end to be cut off (truncate)",
-              state, most, reason, state - most);
+  const std::string other_way =
+      limits.overflow_name.empty()
+          ? ""
+          : fmt::format(", or let its end be cut off ({})", limits.overflow_name);
+  throw_error(ErrorCode::kTooLarge, where,
+              "{} tokens, expected at most {} ({}): shorten it by {}{}", state, most, reason,
+              state - most, other_way);
 }
 
 Json to_json(const TokenSpan& span) {
@@ -234,9 +238,10 @@ Record encode_record(const Tokenizer& tokenizer, const Request& request,
     throw_error(ErrorCode::kTooLarge, "questions",
                 "schema requires {} tokens before state; maximum is {}", fixed, limits.max_tokens);
   }
-  record.state = prompt.add_request_text(render_value(request.state), "state");
+  record.state = prompt.add_request_text(render_value(request.state), request.state_place);
   record.state_tokens = record.state.size();
-  const std::size_t kept = kept_state_tokens(record.state_tokens, fixed, limits);
+  const std::size_t kept =
+      kept_state_tokens(record.state_tokens, fixed, limits, request.state_place);
   record.dropped_state_tokens = record.state_tokens - kept;
   record.state.end = record.state.begin + kept;
   prompt.ids().resize(record.state.end);

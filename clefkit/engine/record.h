@@ -44,6 +44,8 @@ struct RecordLimits {
   std::optional<std::size_t> max_state_tokens{};
   // What becomes of a state that does not fit. Questions and media are never cut.
   Overflow overflow = Overflow::kRefuse;
+  // For messages: by what name a caller allows kTruncate, e.g. "--truncate"; empty: by none.
+  std::string overflow_name{};
 };
 
 // A request as the model reads it (model.md 6): system prompt, media, state, the questions one

@@ -12,6 +12,7 @@ namespace clefkit {
 namespace {
 
 using testing::ElementsAre;
+using testing::StartsWith;
 
 const std::string kGolden = CLEFKIT_SOURCE_DIR "/tests/golden/";
 
@@ -214,12 +215,15 @@ TEST(Record, RefusesAStateThatDoesNotFit) {
   EXPECT_EQ(message_of(one_question(kFiveTokens), {}, {.max_tokens = size}), "encoded");
   EXPECT_EQ(message_of(one_question(kFiveTokens), {}, {.max_tokens = size - 2}),
             fmt::format("too_large state: 5 tokens, expected at most 3 ({} less {} of prompt "
-                        "and questions): shorten it by 2, raise the limit, or allow its end to be "
-                        "cut off (truncate)",
+                        "and questions): shorten it by 2",
                         size - 2, size - 5));
-  EXPECT_EQ(message_of(one_question(kFiveTokens), {}, {.max_state_tokens = 4}),
+  EXPECT_EQ(message_of(one_question(kFiveTokens), {},
+                       {.max_state_tokens = 4, .overflow_name = "--truncate"}),
             "too_large state: 5 tokens, expected at most 4 (the limit of the state's own): "
-            "shorten it by 1, raise the limit, or allow its end to be cut off (truncate)");
+            "shorten it by 1, or let its end be cut off (--truncate)");
+  Request named = one_question(kFiveTokens);
+  named.state_place = "input";
+  EXPECT_THAT(message_of(named, {}, {.max_state_tokens = 4}), StartsWith("too_large input: 5"));
 }
 
 TEST(Record, CutsTheStatesEndWhenAsked) {

@@ -40,6 +40,7 @@ using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 
 // How often a waiting connection is looked at for its client being gone.
 constexpr auto kDisconnectPoll = 40ms;
+constexpr char kStopping[] = "the server is stopping";
 // After an early refusal: time for a client that is still sending to read it.
 constexpr auto kLingerDeadline = 2'000ms;
 
@@ -67,15 +68,33 @@ std::string http_date() {
 
 std::string_view text_of(beast::string_view text) { return {text.data(), text.size()}; }
 
+// A target that names its host as well, as proxies are sent: "http://a:8080/b" is "/b" of host
+// "a:8080", whatever the Host header says (RFC 9112, 3.2.2).
+struct Target {
+  std::string path;
+  std::optional<std::string_view> host;
+};
+Target split_target(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!equal_ignoring_case(target.substr(0, scheme.size()), scheme)) continue;
+    target.remove_prefix(scheme.size());
+    const std::size_t end = std::min(target.find_first_of("/?"), target.size());
+    const std::string_view path = target.substr(end);
+    return {fmt::format("{}{}", path.starts_with('/') ? "" : "/", path), target.substr(0, end)};
+  }
+  return {std::string(target), {}};
+}
+
 // Reads the request without its body. False when its target is no path that can be decoded.
 bool read_head(const wire::request_header<>& head, Request& request) {
   request = {};
   request.method = std::string(text_of(head.method_string()));
-  const std::string_view target = text_of(head.target());
+  const auto [target, host] = split_target(text_of(head.target()));
   const std::size_t question = target.find('?');
   for (const auto& field : head) {
-    request.headers.emplace_back(std::string(text_of(field.name_string())),
-                                 std::string(text_of(field.value())));
+    std::string_view value = text_of(field.value());
+    if (host && field.name() == wire::field::host) value = *host;
+    request.headers.emplace_back(std::string(text_of(field.name_string())), std::string(value));
   }
   const auto path = percent_decode(target.substr(0, question));
   if (!path || !path->starts_with('/')) return false;
@@ -102,6 +121,18 @@ class Gate {
   std::mutex mutex_;
   asio::io_context* io_;
 };
+
+// What RFC 9112 asks a server to refuse with 400; empty: nothing.
+std::string_view broken_rule(const wire::request_parser<wire::string_body>& parser) {
+  const auto& head = parser.get().base();
+  const auto hosts = head.count(wire::field::host);
+  if (hosts > 1) return "two Host headers";
+  if (hosts == 0 && parser.get().version() >= 11) return "no Host header";
+  if (parser.chunked() && head.count(wire::field::content_length) > 0) {
+    return "both Content-Length and Transfer-Encoding";
+  }
+  return {};
+}
 
 // Carries an answer, which may come from any thread and after the server's end, to its session.
 class PendingExchange final : public Exchange {
@@ -155,7 +186,9 @@ struct Server::State {
         refuser(std::move(the_refuser)) {}
   ~State() { gate->close(); }
 
+  void bind();
   void listen();
+  void check(error_code error, const char* what) const;
   void load_certificate();
   asio::awaitable<void> accept_loop();
   asio::awaitable<void> plain_session(tcp::socket socket);
@@ -170,7 +203,7 @@ struct Server::State {
   // them when `io` is destroyed.
   struct Open {
     tcp::socket& socket;
-    bool is_idle = true;
+    bool is_reading = true;  // Nobody computes for it yet.
   };
   std::list<Open> open;
   std::size_t bodies_bytes = 0;
@@ -204,10 +237,9 @@ class Session {
   asio::awaitable<void> run() {
     while (!server_.stopping || buffer_.size() > 0) {
       if (buffer_.size() == 0 && !co_await wait_for_bytes()) break;
-      place_->is_idle = false;
       const bool keep = co_await exchange();
       release_body();
-      place_->is_idle = true;
+      place_->is_reading = true;
       if (!keep) break;
     }
   }
@@ -234,14 +266,16 @@ class Session {
     Parser parser;
     parser.header_limit(static_cast<std::uint32_t>(server_.options.max_header_bytes));
     parser.body_limit(server_.options.max_body_bytes);
+    request_ = {};
+    if (server_.stopping) co_return co_await refuse(503, kStopping);
     set_deadline(server_.options.header_deadline);
     error_code error;
     co_await wire::async_read_header(stream_, buffer_, parser, redirect(error));
     const bool has_path = read_head(parser.get().base(), request_);
     if (error) co_return co_await refuse_unread(error);
     if (!has_path) co_return co_await refuse(400, "the target is no path");
-    if (parser.chunked() && request_.header("content-length")) {
-      co_return co_await refuse(400, "both Content-Length and Transfer-Encoding");
+    if (const std::string_view rule = broken_rule(parser); !rule.empty()) {
+      co_return co_await refuse(400, rule);
     }
     if (const auto coding = request_.header("transfer-encoding");
         coding && !equal_ignoring_case(trimmed(*coding), "chunked")) {
@@ -261,6 +295,7 @@ class Session {
     const unsigned version = parser.get().version();
     const bool keep = parser.get().keep_alive() && !server_.stopping;
     request_.body = std::move(parser.get().body());
+    place_->is_reading = false;
     co_return co_await answer(version, keep);
   }
 
@@ -321,7 +356,10 @@ class Session {
   // What a failed read means to the client, if anything.
   asio::awaitable<bool> refuse_unread(error_code error) {
     int status = 400;
-    if (error == wire::error::body_limit) {
+    if (server_.stopping && error == asio::error::operation_aborted) {
+      status = 503;
+      message_ = kStopping;
+    } else if (error == wire::error::body_limit) {
       status = 413;
       message_ = fmt::format("the body is larger than {} bytes", server_.options.max_body_bytes);
     } else if (error == wire::error::header_limit || error == wire::error::buffer_overflow) {
@@ -342,6 +380,7 @@ class Session {
   // Refuses what was not read to its end and closes, but reads on for a moment: a client that is
   // still sending would otherwise see a reset in place of the answer.
   asio::awaitable<bool> refuse(int status, std::string_view message) {
+    place_->is_reading = false;
     const bool is_head = request_.method == "HEAD";
     const Response response = server_.refuser(request_, status, message);
     const bool is_sent = co_await send(response, 11, false, is_head);
@@ -409,28 +448,37 @@ void Server::State::load_certificate() {
   }
 }
 
-void Server::State::listen() {
+void Server::State::check(error_code error, const char* what) const {
+  if (!error) return;
+  throw_error(ErrorCode::kUnavailable, fmt::format("{}:{}", options.host, options.port),
+              "cannot {}: {}", what, error.message());
+}
+
+void Server::State::bind() {
   error_code error;
-  const auto found = tcp::resolver(io).resolve(options.host, std::to_string(options.port), error);
+  tcp::resolver::results_type found;
+  if (!options.host.empty()) {
+    found = tcp::resolver(io).resolve(options.host, std::to_string(options.port), error);
+  }
   if (error || found.empty()) {
-    throw_error(ErrorCode::kInvalidArgument, options.host,
-                "{}, expected an address of this machine", error.message());
+    throw_error(ErrorCode::kInvalidArgument, fmt::format("host \"{}\"", options.host),
+                "{}, expected a name or an address of this machine",
+                error ? error.message() : "nothing has that name");
   }
   const tcp::endpoint endpoint = found.begin()->endpoint();
-  const auto check = [&](const char* what) {
-    if (!error) return;
-    throw_error(ErrorCode::kUnavailable, fmt::format("{}:{}", options.host, options.port),
-                "cannot {}: {}", what, error.message());
-  };
   acceptor.open(endpoint.protocol(), error);
-  check("open a socket");
+  check(error, "open a socket");
   acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  check("set a socket's options");
+  check(error, "set a socket's options");
   acceptor.bind(endpoint, error);
-  check("listen there");
-  acceptor.listen(asio::socket_base::max_listen_connections, error);
-  check("listen there");
+  check(error, "listen there");
   port = acceptor.local_endpoint().port();
+}
+
+void Server::State::listen() {
+  error_code error;
+  acceptor.listen(asio::socket_base::max_listen_connections, error);
+  check(error, "listen there");
 }
 
 asio::awaitable<void> Server::State::accept_loop() {
@@ -466,12 +514,13 @@ asio::awaitable<void> Server::State::plain_session(tcp::socket socket) {
 
 asio::awaitable<void> Server::State::tls_session(tcp::socket socket) {
   TlsStream stream(std::move(socket), *tls);
+  Session<TlsStream> session(*this, stream);
   error_code error;
   beast::get_lowest_layer(stream).expires_after(options.header_deadline);
   co_await stream.async_handshake(asio::ssl::stream_base::server,
                                   asio::redirect_error(asio::use_awaitable, error));
   if (error) co_return;
-  co_await Session<TlsStream>(*this, stream).run();
+  co_await session.run();
   beast::get_lowest_layer(stream).expires_after(kLingerDeadline);
   co_await stream.async_shutdown(asio::redirect_error(asio::use_awaitable, error));
 }
@@ -487,7 +536,7 @@ void Server::State::begin_stop() {
   error_code ignored;
   acceptor.close(ignored);
   for (Open& connection : open) {
-    if (connection.is_idle) connection.socket.cancel(ignored);
+    if (connection.is_reading) connection.socket.cancel(ignored);
   }
   if (connections == 0) return;
   drain.expires_after(options.drain_deadline);
@@ -499,8 +548,10 @@ void Server::State::begin_stop() {
 Server::Server(ServerOptions options, Handler handler, Refuser refuser)
     : state_(std::make_unique<State>(std::move(options), std::move(handler), std::move(refuser))) {
   state_->load_certificate();
-  state_->listen();
+  state_->bind();
 }
+
+void Server::listen() { state_->listen(); }
 
 Server::~Server() = default;
 

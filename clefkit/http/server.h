@@ -56,18 +56,22 @@ using Refuser =
 // An HTTP/1.1 server on one thread. It bounds time, bytes and connections; it knows no protocol.
 class Server {
  public:
-  // Listens. Throws Error: kInvalidArgument (host, certificate, key), kUnavailable (port taken).
+  // Takes the port, but no connections yet. Throws Error: kInvalidArgument (host, certificate,
+  // key), kUnavailable (the port is taken).
   Server(ServerOptions options, Handler handler, Refuser refuser);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   std::uint16_t port() const;
+  // From then on connections are taken; run() serves them. Throws Error(kUnavailable).
+  void listen();
   std::size_t connections() const;
   // Serves until stop() was called and what was running has been answered, or the drain deadline
   // has passed.
   void run();
-  // From any thread: listens no more, closes idle connections, answers what was begun.
+  // From any thread: listens no more, closes idle connections, refuses requests that have not
+  // arrived whole, answers the others.
   void stop();
 
   struct State;

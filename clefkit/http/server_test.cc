@@ -113,8 +113,10 @@ Response refuse_plainly(const Request&, int status, std::string_view message) {
 class Running {
  public:
   explicit Running(ServerOptions options = {}, Handler handler = echo)
-      : server_(with_free_port(std::move(options)), std::move(handler), refuse_plainly),
-        thread_([this] { server_.run(); }) {}
+      : server_(with_free_port(std::move(options)), std::move(handler), refuse_plainly) {
+    server_.listen();
+    thread_ = std::thread([this] { server_.run(); });
+  }
   ~Running() {
     server_.stop();
     thread_.join();
@@ -148,23 +150,24 @@ TEST(Server, AnswersOneRequestAfterTheOtherOnAConnection) {
 TEST(Server, ReadsBodiesOfEveryForm) {
   Running server;
   Client client(server.port());
-  client.send("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello");
   EXPECT_THAT(client.response(), EndsWith("POST /  5"));
   client.send(
-      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
   EXPECT_THAT(client.response(), EndsWith("POST /  5"));
-  client.send("POST / HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
   EXPECT_THAT(client.response(), StartsWith("HTTP/1.1 100 Continue"));
   client.send("hello");
   EXPECT_THAT(client.response(), EndsWith("POST /  5"));
-  client.send("HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  client.send("HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(client.rest(), EndsWith("\r\n\r\n"));
 }
 
 TEST(Server, ClosesWhenAskedAndAfterHttp10) {
   Running server;
   Client close_asked(server.port()), old(server.port());
-  close_asked.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  close_asked.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_THAT(close_asked.rest(), EndsWith("GET /  0"));
   old.send("GET / HTTP/1.0\r\n\r\n");
   EXPECT_THAT(old.rest(), EndsWith("GET /  0"));
@@ -174,25 +177,26 @@ TEST(Server, RefusesWhatIsTooLargeSoThatTheClientReadsIt) {
   Running server({.max_header_bytes = 1024, .max_body_bytes = 1000});
   {
     Client client(server.port());
-    client.send("POST / HTTP/1.1\r\nContent-Length: 1001\r\n\r\n");
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n");
     client.send(std::string(1001, 'x'));
     EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 413 Payload Too Large\r\n"));
   }
   {
     // Sends all of it before it reads: a server that closed at once would reset the connection.
     Client client(server.port());
-    client.send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 500; ++i) client.send("400\r\n" + std::string(1024, 'x') + "\r\n");
     EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 413 Payload Too Large\r\n"));
   }
   {
     Client client(server.port());
-    client.send("POST / HTTP/1.1\r\nContent-Length: 99999\r\nExpect: 100-continue\r\n\r\n");
+    client.send(
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\nExpect: 100-continue\r\n\r\n");
     EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 413"));
   }
   {
     Client client(server.port());
-    client.send("GET / HTTP/1.1\r\n");
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n");
     for (int i = 0; i < 100; ++i) client.send("X-Header: " + std::string(100, 'x') + "\r\n");
     EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 431"));
   }
@@ -201,22 +205,40 @@ TEST(Server, RefusesWhatIsTooLargeSoThatTheClientReadsIt) {
 TEST(Server, RefusesWhatIsNotHttp) {
   Running server;
   for (const char* text :
-       {"nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /%zz HTTP/1.1\r\n\r\n",
-        "GET a HTTP/1.1\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n"}) {
+       {"nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET a HTTP/1.1\r\nHost: x\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n",
+        "GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n"}) {
     Client client(server.port());
     client.send(text);
     EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 400")) << text;
   }
 }
 
+TEST(Server, TakesHostAndPathOfATargetThatNamesBoth) {
+  Running server({}, [](const Request& request, const std::shared_ptr<Exchange>& exchange) {
+    exchange->respond(
+        text(fmt::format("{} {} {}", request.path, request.query, *request.header("host"))));
+  });
+  Client client(server.port());
+  client.send("GET http://a:80/b?c HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.response(), EndsWith("\r\n\r\n/b c a:80"));
+  client.send("GET HTTPS://a HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.response(), EndsWith("\r\n\r\n/  a"));
+  client.send("GET http://a?c HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_THAT(client.response(), EndsWith("\r\n\r\n/ c a"));
+}
+
 TEST(Server, RefusesTransferCodingsItDoesNotKnow) {
   Running server;
   for (const char* coding : {"zstd, chunked", "gzip", "identity"}) {
     Client client(server.port());
-    client.send(fmt::format("POST / HTTP/1.1\r\nTransfer-Encoding: {}\r\n\r\n0\r\n\r\n", coding));
+    client.send(fmt::format("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: {}\r\n\r\n0\r\n\r\n",
+                            coding));
     EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 501")) << coding;
   }
 }
@@ -224,7 +246,7 @@ TEST(Server, RefusesTransferCodingsItDoesNotKnow) {
 TEST(Server, CutsSlowClientsAtTheirDeadlinesAndAnswersOthersMeanwhile) {
   Running server({.header_deadline = 300ms, .body_deadline = 300ms, .idle_deadline = 300ms});
   Client silent(server.port()), slow_header(server.port()), slow_body(server.port());
-  slow_body.send("POST / HTTP/1.1\r\nContent-Length: 100\r\n\r\n");
+  slow_body.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n");
   std::atomic<bool> stop = false;
   std::thread dripping([&] {
     while (!stop) {
@@ -295,6 +317,7 @@ TEST(Server, FinishesWhatRunsWhenItStops) {
         arrived.set_value(std::move(exchange));
       },
       refuse_plainly);
+  server.listen();
   std::thread thread([&] { server.run(); });
   Client idle(server.port()), busy(server.port());
   busy.send(kGet);
@@ -307,6 +330,30 @@ TEST(Server, FinishesWhatRunsWhenItStops) {
   thread.join();
 }
 
+TEST(Server, RefusesWhatHasNotArrivedWholeWhenItStops) {
+  std::atomic<int> asked = 0;
+  std::optional<Running> server(std::in_place, ServerOptions{},
+                                [&](const Request&, const std::shared_ptr<Exchange>& exchange) {
+                                  ++asked;
+                                  exchange->respond(text("done"));
+                                });
+  Client half_body(server->port()), half_header(server->port()), idle(server->port());
+  half_body.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc");
+  half_header.send("POST / HTTP/1.1\r\nHo");
+  while ((**server).connections() < 3) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(50ms);  // So that the server has read what there is.
+  (**server).stop();
+  EXPECT_THAT(half_body.rest(), StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(half_header.rest(), StartsWith("HTTP/1.1 503"));
+  EXPECT_EQ(idle.rest(), "");
+  half_body.close();
+  half_header.close();
+  const Stopwatch stopwatch;
+  server.reset();
+  EXPECT_LT(stopwatch.seconds(), 5.0);  // Not the 60 s of a body's deadline.
+  EXPECT_EQ(asked, 0);
+}
+
 TEST(Server, StopsAtTheDrainDeadlineWhateverRuns) {
   std::promise<void> arrived;
   std::shared_ptr<Exchange> kept;
@@ -317,6 +364,7 @@ TEST(Server, StopsAtTheDrainDeadlineWhateverRuns) {
         arrived.set_value();
       },
       refuse_plainly);
+  server.listen();
   std::thread thread([&] { server.run(); });
   Client client(server.port());
   client.send(kGet);
@@ -340,7 +388,8 @@ TEST(Server, CapsConnectionsAndBodies) {
   }
   Running server({.max_bodies_bytes = 1000});
   Client client(server.port());
-  client.send("POST / HTTP/1.1\r\nContent-Length: 2000\r\n\r\n" + std::string(2000, 'x'));
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n" +
+              std::string(2000, 'x'));
   EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 503"));
 }
 

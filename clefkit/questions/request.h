@@ -45,7 +45,8 @@ struct MediaSource {
 struct Request {
   std::optional<std::string> model;
   Json state;
-  std::vector<Question> questions;  // At least one, in the request's order, ids unique.
+  std::string state_place = "state";  // Of it, for messages.
+  std::vector<Question> questions;    // At least one, in the request's order, ids unique.
   std::vector<MediaSource> images, videos;
   std::optional<Json> media_kwargs;  // An object.
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@ struct Call {
   Request request{};
   AnswerOptions answers{};
   RecordLimits::Overflow overflow = RecordLimits::Overflow::kRefuse;
+  std::string_view overflow_name{};  // The dialect's field for it, if it has one.
   // What the dialect remembers for its answer: names, order, the client's own ids.
   Json memo{};
 };
@@ -31,6 +33,7 @@ struct ModelIdentity {
   std::string version;  // Of clefkit.
   std::size_t max_tokens = 16384;
   bool has_vision = true;
+  std::uint64_t size_bytes = 0;  // Of its files.
 };
 
 // Everything about one answer that goes into a body.

@@ -32,6 +32,7 @@ Call parse(const http::Request& request, std::span<const std::string>, const Mod
   call.request = request_from_json(
       Json::object({{"state", std::move(state)}, {"questions", std::move(questions.system_one)}}),
       "body", {.bytes = kMaxBodyBytes});
+  call.request.state_place = "input";
   call.request.images = std::move(images);
   call.memo = std::move(questions.memo);
   return call;

@@ -3,6 +3,8 @@
 #include <cstdint>
 
 #include "clefkit/base/json.h"
+#include "clefkit/server/model_names.h"
+#include "clefkit/server/wire.h"
 #include "clefkit/server/workers_ai_rules.h"
 
 namespace clefkit::server {
@@ -18,7 +20,9 @@ constexpr char kContentSecurityPolicy[] =
     "media-src blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'";
 
-http::Response json_page(const Json& body) { return {.body = to_string(body), .headers = {}}; }
+http::Response json_page(const Json& body, int status = 200) {
+  return {.status = status, .body = to_string(body), .headers = {}};
+}
 
 http::Response asset_page(std::string_view name, const char* content_type) {
   return {.content_type = content_type,
@@ -34,6 +38,17 @@ Json openai_model(const ModelIdentity& model) {
                        {"object", "model"},
                        {"created", kReleaseTime},
                        {"owned_by", "clefkit"}});
+}
+
+http::Response openai_model_page(std::string_view asked, const ModelIdentity& model) {
+  if (is_model_alias(asked, model.name)) return json_page(openai_model(model));
+  const Json error =
+      Json::object({{"message", fmt::format("the model {} is not served here, expected {}",
+                                            in_quotes(asked), in_quotes(model.name))},
+                    {"type", "invalid_request_error"},
+                    {"param", "model"},
+                    {"code", "model_not_found"}});
+  return json_page(Json::object({{"error", error}}), 404);
 }
 
 // One body for two families of clients: TypeSafe's reads `models`, OpenAI's `data`.
@@ -90,7 +105,7 @@ Json ollama_model(const ModelIdentity& model) {
   return Json::object({{"name", model.name},
                        {"model", model.name},
                        {"modified_at", std::string(kReleaseDate) + "T00:00:00Z"},
-                       {"size", 0},
+                       {"size", model.size_bytes},
                        {"digest", model.digest},
                        {"details", Json::object({{"family", "clef"}, {"format", "clefkit"}})}});
 }
@@ -99,7 +114,7 @@ Json ollama_list(const ModelIdentity& model) {
   return Json::object({{"models", Json::array({ollama_model(model)})}});
 }
 
-Json ollama_show(const ModelIdentity& model) {
+Json ollama_description(const ModelIdentity& model) {
   return Json::object({{"modelfile", ""},
                        {"parameters", ""},
                        {"template", ""},
@@ -109,6 +124,23 @@ Json ollama_show(const ModelIdentity& model) {
                                                          : Json::array({"decision"})},
                        {"modified_at", std::string(kReleaseDate) + "T00:00:00Z"},
                        {"x_model_digest", model.digest}});
+}
+
+// Older clients say `name`.
+http::Response ollama_show_page(const http::Request& request, const ModelIdentity& model) {
+  constexpr JsonLimits kLimits{.bytes = 64 << 10};
+  Json body = read_body(request, kLimits);
+  const Json* asked = body.is_object() ? find_value(body, "model") : nullptr;
+  if (asked == nullptr && body.is_object()) asked = find_value(body, "name");
+  const auto failure = [](int status, const std::string& message) {
+    return json_page(Json::object({{"error", message}}), status);
+  };
+  if (asked == nullptr || !asked->is_string()) {
+    return failure(400, fmt::format("model: {}, expected a name", found(asked)));
+  }
+  if (is_model_alias(asked->string(), model.name)) return json_page(ollama_description(model));
+  return failure(404, fmt::format("model {} not found, expected {}", in_quotes(asked->string()),
+                                  in_quotes(model.name)));
 }
 
 Json workers_search(const ModelIdentity& model) {
@@ -138,12 +170,14 @@ Json workers_schema() {
 
 }  // namespace
 
-std::optional<http::Response> static_page(Page page, const ModelIdentity& model) {
+std::optional<http::Response> model_page(Page page, const http::Request& request,
+                                         std::span<const std::string> arguments,
+                                         const ModelIdentity& model) {
   switch (page) {
     case Page::kModels:
       return json_page(model_list(model));
     case Page::kModel:
-      return json_page(openai_model(model));
+      return openai_model_page(arguments.front(), model);
     case Page::kOpenRouterModels:
       return json_page(openrouter_list(model));
     case Page::kVercelModels:
@@ -152,7 +186,7 @@ std::optional<http::Response> static_page(Page page, const ModelIdentity& model)
     case Page::kOllamaProcesses:
       return json_page(ollama_list(model));
     case Page::kOllamaShow:
-      return json_page(ollama_show(model));
+      return ollama_show_page(request, model);
     case Page::kOllamaVersion:
       // The first version of Ollama that answers decision requests; clients compare.
       return json_page(Json::object({{"version", "0.40.0"}, {"x_version", model.version}}));

@@ -38,6 +38,7 @@ struct Refusal : std::runtime_error {
   Kind kind;
   std::string where;  // `questions.team.criteria`, `images[0]`, or empty.
   std::optional<double> retry_after_seconds{};
+  std::string allowed_methods{};  // Of kMethodNotAllowed, as the header Allow has them.
 };
 
 // What an Error that a call caused means to its caller.

@@ -71,7 +71,9 @@ Match match_route(std::string_view method, std::string_view path) {
   for (const Route& route : kRoutes) {
     auto arguments = match(route.pattern, path);
     if (!arguments) continue;
-    result.path_exists = true;
+    if (!result.allowed_methods.empty()) result.allowed_methods += ", ";
+    result.allowed_methods += route.method;
+    if (route.method == "GET") result.allowed_methods += ", HEAD";
     if (route.method != method && !(route.method == "GET" && method == "HEAD")) continue;
     result.route = &route;
     result.arguments = std::move(*arguments);

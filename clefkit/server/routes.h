@@ -48,7 +48,7 @@ std::span<const Route> routes();
 struct Match {
   const Route* route = nullptr;  // Null: nothing has that path, or not with that method.
   std::vector<std::string> arguments;
-  bool path_exists = false;
+  std::string allowed_methods;  // Of all routes with that path: "GET, HEAD"; empty: there is none.
 };
 Match match_route(std::string_view method, std::string_view path);
 

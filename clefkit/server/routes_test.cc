@@ -35,12 +35,13 @@ TEST(MatchRoute, TakesTheModelWithItsSlashes) {
 TEST(MatchRoute, TellsAWrongMethodFromAWrongPath) {
   const Match wrong_method = match_route("GET", "/v1/systemone");
   EXPECT_EQ(wrong_method.route, nullptr);
-  EXPECT_TRUE(wrong_method.path_exists);
+  EXPECT_EQ(wrong_method.allowed_methods, "POST");
+  EXPECT_EQ(match_route("DELETE", "/healthz").allowed_methods, "GET, HEAD");
   for (const char* path :
        {"/v1", "/v1/systemone/x", "/v1systemone", "//v1/systemone", "/V1/systemone"}) {
     const Match nothing = match_route("POST", path);
     EXPECT_EQ(nothing.route, nullptr) << path;
-    EXPECT_FALSE(nothing.path_exists) << path;
+    EXPECT_EQ(nothing.allowed_methods, "") << path;
   }
 }
 
@@ -71,7 +72,7 @@ TEST(OpenApi, ListsWhatIsServedAndNothingElse) {
 }
 
 TEST(Pages, OneListSatisfiesBothFamiliesOfClients) {
-  const auto page = static_page(Page::kModels, {"clef-flash", "d", "v"});
+  const auto page = model_page(Page::kModels, {}, {}, {"clef-flash", "d", "v"});
   ASSERT_TRUE(page);
   const Json body = parse_json(page->body, "body", {});
   EXPECT_EQ(*body.find("models")->items().at(0).find("name"), Json("clef-flash"));
@@ -81,7 +82,7 @@ TEST(Pages, OneListSatisfiesBothFamiliesOfClients) {
 
 TEST(Pages, ThePlaygroundIsCompiledIn) {
   for (const Page page : {Page::kPlayground, Page::kPlaygroundStyle, Page::kPlaygroundScript}) {
-    const auto found = static_page(page, {});
+    const auto found = model_page(page, {}, {}, {});
     ASSERT_TRUE(found);
     EXPECT_GT(found->body.size(), 1000u);
     EXPECT_TRUE(http::find_header(found->headers, "content-security-policy"));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <random>
@@ -10,6 +11,7 @@
 
 #include "clefkit/base/stopwatch.h"
 #include "clefkit/http/content_coding.h"
+#include "clefkit/questions/json_members.h"
 #include "clefkit/server/pages.h"
 
 namespace clefkit::server {
@@ -21,10 +23,16 @@ constexpr double kLongestRetrySeconds = 60;
 // For log and metrics, as nginx has it: nobody is there to read a status.
 constexpr int kClientGone = 499;
 
-// "127.0.0.1:8080" to "127.0.0.1", "[::1]:8080" to "::1".
-std::string host_name(std::string_view host) {
-  if (host.starts_with('[')) return std::string(host.substr(1, host.find(']') - 1));
-  return std::string(host.substr(0, host.rfind(':')));
+// "127.0.0.1:8080" to "127.0.0.1", "[::1]:8080" to "::1"; nothing when no number is the port.
+std::string_view host_name(std::string_view host) {
+  const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
+  if (bracket == host.npos) return {};
+  const std::string_view name =
+      bracket > 0 ? host.substr(1, bracket - 1) : host.substr(0, host.find(':'));
+  const std::string_view port = host.substr(bracket > 0 ? bracket + 1 : name.size());
+  const bool is_port =
+      port.starts_with(':') && port.find_first_not_of("0123456789", 1) == port.npos;
+  return port.empty() || is_port ? name : std::string_view();
 }
 
 // "http://localhost:8080" to "localhost:8080"; nothing of "null".
@@ -75,11 +83,12 @@ std::string decoded_body(http::Request& request, std::size_t max_bytes) {
 std::optional<std::chrono::milliseconds> deadline_of(const http::Request& request) {
   const auto text = request.header("x-deadline-ms");
   if (!text) return std::nullopt;
+  constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error != std::errc() || end != text->data() + text->size() || value == 0) {
     throw Refusal(Refusal::Kind::kInvalid, "x-deadline-ms",
-                  fmt::format("\"{}\", expected milliseconds from 1 on", *text));
+                  fmt::format("{}, expected milliseconds from 1 to {}", in_quotes(*text), kMost));
   }
   return std::chrono::milliseconds(value);
 }
@@ -163,7 +172,7 @@ std::string Service::next_request_id() {
 void Service::check_host(const http::Request& request) const {
   if (options_.allowed_hosts.empty()) return;
   const auto is_ours = [&](std::string_view host) {
-    const std::string name = host_name(host);
+    const std::string_view name = host_name(host);
     return std::ranges::any_of(options_.allowed_hosts, [&](const std::string& allowed) {
       return http::equal_ignoring_case(allowed, name);
     });
@@ -214,26 +223,36 @@ void Service::route(const std::shared_ptr<Visit>& visit) {
   check_host(request);
   if (match.route == nullptr) {
     check_key(request);  // What exists is nobody else's business.
-    if (match.path_exists) {
-      throw Refusal(Refusal::Kind::kMethodNotAllowed, "",
-                    fmt::format("{} is not for this path", request.method));
+    if (!match.allowed_methods.empty()) {
+      Refusal refusal(Refusal::Kind::kMethodNotAllowed, "",
+                      fmt::format("{}, expected {}", request.method, match.allowed_methods));
+      refusal.allowed_methods = match.allowed_methods;
+      throw refusal;
     }
     throw Refusal(Refusal::Kind::kNotFound, "", "no such path; /openapi.json lists what there is");
   }
   if (!match.route->is_open) check_key(request);
-  if (match.route->dialect == nullptr) return answer(*visit, page(*match.route));
+  if (match.route->dialect == nullptr) {
+    return answer(*visit, page(match.route->page, request, match.arguments));
+  }
   submit(visit, *match.route->dialect, std::move(match.arguments));
 }
 
-http::Response Service::page(const Route& route) const {
-  if (auto found = static_page(route.page, options_.model)) return std::move(*found);
-  if (route.page == Page::kMetrics) {
+http::Response Service::page(Page page, const http::Request& request,
+                             std::span<const std::string> arguments) const {
+  if (auto found = model_page(page, request, arguments, options_.model)) return std::move(*found);
+  if (page == Page::kMetrics) {
     return {.content_type = "text/plain; version=0.0.4",
             .body = metrics_.text(scheduler_.counts(), connections_ ? connections_() : 0),
             .headers = {}};
   }
-  if (route.page == Page::kReady && is_stopping_) {
-    return {.status = 503, .body = R"({"status":"stopping"})", .headers = {}};
+  if (page == Page::kReady) {
+    const bool is_full = scheduler_.counts().jobs >= options_.scheduler.max_jobs;
+    if (is_stopping_ || is_full) {
+      return {.status = 503,
+              .body = is_stopping_ ? R"({"status":"stopping"})" : R"({"status":"full"})",
+              .headers = {}};
+    }
   }
   return {.body = R"({"status":"ok"})", .headers = {}};
 }
@@ -260,6 +279,7 @@ void Service::submit(const std::shared_ptr<Visit>& visit, const Dialect& dialect
     Job::Work work = read_call(*visit, dialect, path_arguments);
     ask.answers = visit->call.answers;
     ask.limits.overflow = visit->call.overflow;
+    ask.limits.overflow_name = visit->call.overflow_name;
     return work;
   };
   job.done = [this, visit, &dialect](Job::Result result) {
@@ -289,6 +309,7 @@ Job::Work Service::read_call(Visit& visit, const Dialect& dialect,
   Job::Work work;
   work.request.model = request.model;
   work.request.state = std::exchange(request.state, Json());
+  work.request.state_place = request.state_place;
   work.request.images = std::exchange(request.images, {});
   work.request.videos = std::exchange(request.videos, {});
   work.request.media_kwargs = std::exchange(request.media_kwargs, {});
@@ -346,7 +367,10 @@ void Service::answer(Visit& visit, http::Response response) {
 
 http::Response Service::refuse(const http::Request& request, int status, std::string_view message) {
   Refusal refusal(kind_of_status(status), "", std::string(message));
-  if (refusal.kind == Refusal::Kind::kBusy) refusal.retry_after_seconds = 1;
+  if (refusal.kind == Refusal::Kind::kBusy) {
+    if (is_stopping_) refusal.kind = Refusal::Kind::kStopping;
+    refusal.retry_after_seconds = 1;
+  }
   http::Response response = dialect_near(request.path).refuse(refusal, next_request_id());
   response.status = status;
   metrics_.count({.dialect = "transport", .status = status});

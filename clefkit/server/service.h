@@ -59,7 +59,8 @@ class Service {
   void check_host(const http::Request& request) const;
   void check_key(const http::Request& request);
   void route(const std::shared_ptr<Visit>& visit);
-  http::Response page(const Route& route) const;
+  http::Response page(Page page, const http::Request& request,
+                      std::span<const std::string> arguments) const;
   void submit(const std::shared_ptr<Visit>& visit, const Dialect& dialect,
               std::vector<std::string> arguments);
   Job::Work read_call(Visit& visit, const Dialect& dialect,

@@ -13,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class FakeExchange final : public http::Exchange {
  public:
@@ -138,7 +139,9 @@ TEST_F(ServiceTest, RefusesInTheProtocolOfThePath) {
   const http::Response nothing = ask(get("/v1/nothing"));
   EXPECT_EQ(nothing.status, 404);
   EXPECT_TRUE(json_of(nothing).find("error")->is_string());
-  EXPECT_EQ(ask(get("/v1/systemone")).status, 405);
+  const http::Response wrong_method = ask(get("/v1/systemone"));
+  EXPECT_EQ(wrong_method.status, 405);
+  EXPECT_EQ(http::find_header(wrong_method.headers, "allow"), "POST");
   const http::Response workers = ask(get("/client/v4/nothing"));
   EXPECT_TRUE(json_of(workers).find("errors")->is_array());
   const http::Response large = service_->refuse(get("/v1/decisions"), 413, "too large");
@@ -148,7 +151,9 @@ TEST_F(ServiceTest, RefusesInTheProtocolOfThePath) {
 
 TEST_F(ServiceTest, AsksForAKeyEverywhereButOnOpenPages) {
   start({.keys = {"secret"}});
-  EXPECT_EQ(ask(post("/v1/systemone", kBody)).status, 401);
+  const http::Response refused = ask(post("/v1/systemone", kBody));
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(http::find_header(refused.headers, "www-authenticate"), "Bearer");
   EXPECT_EQ(ask(get("/v1/models")).status, 401);
   EXPECT_EQ(ask(get("/metrics")).status, 401);
   EXPECT_EQ(ask(get("/no/such/path")).status, 401);
@@ -164,7 +169,8 @@ TEST_F(ServiceTest, AnswersUnderItsOwnNamesOnly) {
   http::Request request = get("/v1/models");
   request.headers = {{"Host", "[::1]:8080"}};
   EXPECT_EQ(ask(request).status, 200);
-  for (const char* host : {"evil.example", "evil.example:8080", "localhost.evil.example", ""}) {
+  for (const char* host : {"evil.example", "evil.example:8080", "localhost.evil.example", "",
+                           "localhost:x", "localhost:80:80", "[::1", "[::1]8080", "::1", "[]"}) {
     request.headers = {{"Host", host}};
     EXPECT_EQ(ask(request).status, 403) << host;
   }
@@ -197,9 +203,50 @@ TEST_F(ServiceTest, RefusesMoreThanItsQueueHoldsAndSaysWhenToComeBack) {
   EXPECT_TRUE(http::find_header(busy.headers, "retry-after"));
   EXPECT_TRUE(http::find_header(busy.headers, "retry-after-ms"));
   EXPECT_EQ(ask(get("/healthz")).status, 200);
+  EXPECT_EQ(ask(get("/readyz")).status, 503);
   long_one->disconnect();
   EXPECT_NE(long_one->response().status, 200);
+  EXPECT_EQ(ask(get("/readyz")).status, 200);
   EXPECT_EQ(ask(post("/v1/systemone", kBody)).status, 200);  // Its place is free at once.
+}
+
+// Whatever the protocol calls the state, and only where it can be cut.
+TEST_F(ServiceTest, SaysWhatIsTooLongInTheProtocolsWords) {
+  ServiceOptions options;
+  options.limits.max_tokens = 400;
+  start(std::move(options));
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += fmt::format("{} ", i);
+  const auto refused = [&](const char* path, const std::string& body) {
+    const http::Response response = ask(post(path, fmt::format(fmt::runtime(body), text)));
+    EXPECT_GE(response.status, 400);
+    return response.body;
+  };
+  const std::string system_one =
+      refused("/v1/systemone", R"({{"state": "{}", "questions": {{"q": {{"type": "noul"}}}}}})");
+  EXPECT_THAT(system_one, HasSubstr("state: "));
+  EXPECT_THAT(system_one, HasSubstr("x_truncate"));
+  const std::string decisions = refused("/v1/decisions",
+                                        R"({{"model": "clef-flash", "input": "{}",
+           "questions": [{{"type": "predicate", "instructions": "Late?"}}]}})");
+  EXPECT_THAT(decisions, HasSubstr("input: "));
+  EXPECT_THAT(decisions, Not(HasSubstr("truncate")));
+  const std::string gateway = refused("/v4/ai/decision-model",
+                                      R"({{"stateParts": [{{"type": "text", "text": "{}"}}],
+           "questions": {{"q": {{"type": "boolean", "instructions": "Late?"}}}}}})");
+  EXPECT_THAT(gateway, HasSubstr("stateParts: "));
+}
+
+TEST_F(ServiceTest, KnowsOnlyTheModelItServes) {
+  start();
+  EXPECT_EQ(ask(post("/api/show", R"({"model": "clef-flash:latest"})")).status, 200);
+  EXPECT_EQ(ask(post("/api/show", R"({"name": "clef-flash"})")).status, 200);
+  const http::Response unknown = ask(post("/api/show", R"({"model": "llama"})"));
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_TRUE(json_of(unknown).find("error")->is_string());
+  EXPECT_EQ(ask(post("/api/show", "{}")).status, 400);
+  EXPECT_EQ(ask(get("/v1/models/cloudflare/clef-flash")).status, 200);
+  EXPECT_EQ(ask(get("/v1/models/gpt")).status, 404);
 }
 
 TEST_F(ServiceTest, KeepsTheCallersDeadline) {

@@ -27,6 +27,7 @@ int round_digits_of(const Json& value) {
 }
 
 void read_extensions(Json& body, Call& call) {
+  call.overflow_name = "x_truncate";
   if (const Json* rule = find_value(body, "x_confidence")) {
     call.answers.confidence = confidence_rule_of(*rule);
   }

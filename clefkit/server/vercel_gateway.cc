@@ -52,6 +52,7 @@ Call parse(const http::Request& request, std::span<const std::string>, const Mod
   }
   Call call;
   call.request = request_from_json(std::move(system_one), "body", {.bytes = kMaxBodyBytes});
+  call.request.state_place = "stateParts";
   call.request.images = std::move(state.images);
   call.request.videos = std::move(state.videos);
   return call;

@@ -72,6 +72,12 @@ http::Response error_response(int status, const Json& body, const Refusal& refus
   if (refusal.kind == Refusal::Kind::kMediaType) {
     response.headers.emplace_back("Accept-Encoding", std::string(http::kContentCodings));
   }
+  if (refusal.kind == Refusal::Kind::kUnauthorized) {
+    response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  }
+  if (refusal.kind == Refusal::Kind::kMethodNotAllowed) {
+    response.headers.emplace_back("Allow", refusal.allowed_methods);
+  }
   return response;
 }
 
