@@ -5,8 +5,9 @@
 #   ./setup.sh              everything
 #   ./setup.sh --packages   only install the packages
 #   ./setup.sh --build      packages and build, no example
-#   ./setup.sh --tests      packages, and those without which tests of the server are skipped:
-#                           Chromium (Debian) for the playground, Node.js and npm for clients
+#   ./setup.sh --tests      packages, and those without which tests are skipped: Chromium (Debian)
+#                           for the playground, Node.js and npm for clients, GNUstep (Debian) for
+#                           the code that speaks to the Neural Engine
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -19,14 +20,17 @@ DEBIAN_PACKAGES=(
   libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev   # tests and benchmarks
   clang libclang-rt-14-dev                                     # fuzz targets
 )
-TEST_PACKAGES=(chromium chromium-driver)
+TEST_PACKAGES=(
+  chromium chromium-driver
+  gobjc libgnustep-base-dev   # the stand-in for Apple's framework
+)
 HOMEBREW_PACKAGES=(
   cmake ninja pkg-config boost spdlog zstd fmt openssl@3 tbb highway cli11 utf8proc pcre2 googletest
   jpeg-turbo libpng webp giflib ffmpeg
   google-benchmark openblas xz
 )
 
-usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi

@@ -1,49 +1,18 @@
 #include "clefkit/media/media_decoder.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "clefkit/base/companion_program.h"
 #include "clefkit/base/error.h"
 #include "clefkit/media/decoder_process.h"
-
-#ifdef __APPLE__
-#include <mach-o/dyld.h>
-#endif
 
 namespace clefkit {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kProgramName[] = "clefkit-media-decoder";
-constexpr char kProgramVariable[] = "CLEFKIT_MEDIA_DECODER";
-
-fs::path directory_of_this_program() {
-#ifdef __APPLE__
-  std::string path(4096, '\0');
-  auto size = static_cast<std::uint32_t>(path.size());
-  if (_NSGetExecutablePath(path.data(), &size) != 0) return {};
-  return fs::path(path.c_str()).parent_path();
-#else
-  std::error_code unreadable;
-  return fs::read_symlink("/proc/self/exe", unreadable).parent_path();
-#endif
-}
-
 fs::path find_program(const fs::path& given) {
-  if (!given.empty()) return given;
-  if (const char* named = std::getenv(kProgramVariable); named != nullptr && *named != '\0') {
-    return named;
-  }
-  const fs::path beside = directory_of_this_program() / kProgramName;
-  const fs::path installed = fs::path(CLEFKIT_INSTALLED_PROGRAMS) / kProgramName;
-  for (const fs::path& place : {beside, installed}) {
-    std::error_code unreadable;
-    if (fs::exists(place, unreadable)) return place;
-  }
-  throw_error(ErrorCode::kUnavailable, kProgramName,
-              "neither {} nor {} exists, expected the program there or named by {}",
-              beside.string(), installed.string(), kProgramVariable);
+  return find_companion_program("clefkit-media-decoder", "CLEFKIT_MEDIA_DECODER", given);
 }
 
 void check_size(std::size_t bytes, const MediaLimits& limits, const std::string& where) {

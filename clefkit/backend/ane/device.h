@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ struct ProgramSource {
   std::string name;  // For messages: "run-00-02".
   std::string mil;   // Its text.
   Bytes weights;     // What mil::kWeightPath names; must outlive the DeviceProgram.
+  std::filesystem::path weights_file{};  // That holds the same, if one does.
 };
 
 // How a port lies in memory. Only the compiler knows: rows may be padded.

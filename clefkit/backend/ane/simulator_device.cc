@@ -26,10 +26,11 @@ std::vector<Half> halves_of(const mil::Tensor& tensor) {
 class SimulatorProgram final : public DeviceProgram {
  public:
   SimulatorProgram(const ProgramSource& source, mil::NumericProfile profile)
-      : name_(source.name),
-        text_(source.mil),
-        weights_(source.weights, source.name),
-        profile_(profile) {}
+      : name_(source.name), text_(source.mil), profile_(profile) {
+    if (source.weights.empty()) return;
+    weights_.emplace(source.weights, source.name);
+    files_.emplace(mil::kWeightPath, &*weights_);
+  }
 
   bool is_compiled() const override { return program_.has_value(); }
   void compile() override {
@@ -69,8 +70,8 @@ class SimulatorProgram final : public DeviceProgram {
 
  private:
   const std::string name_, text_;
-  const mil::WeightBlobReader weights_;
-  const mil::WeightFiles files_{{mil::kWeightPath, &weights_}};
+  std::optional<mil::WeightBlobReader> weights_;
+  mil::WeightFiles files_;
   const mil::NumericProfile profile_;
   std::optional<mil::Program> program_;
   std::optional<mil::Simulator> simulator_;

@@ -56,7 +56,8 @@ ProgramSource TextPrograms::from_bundle(const std::string& name) {
   if (file == files_.end()) {
     file = files_.try_emplace(record.weights, model_.directory / record.weights).first;
   }
-  return {name, read_file(model_.directory / record.mil, kMaxProgramBytes), file->second.bytes()};
+  return {name, read_file(model_.directory / record.mil, kMaxProgramBytes), file->second.bytes(),
+          model_.directory / record.weights};
 }
 
 }  // namespace clefkit::ane
