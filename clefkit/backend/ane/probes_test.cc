@@ -1,0 +1,108 @@
+#include "clefkit/backend/ane/probes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "clefkit/backend/ane/fake_device.h"
+#include "clefkit/backend/ane/simulator_device.h"
+#include "clefkit/backend/ane/text_programs.h"
+#include "clefkit/mil/parser.h"
+#include "clefkit/model/checkpoint.h"
+
+namespace clefkit::ane {
+namespace {
+
+using Outcome = ProbeResult::Outcome;
+using testing::HasSubstr;
+
+ProbeResult result_of(Device& device, const std::string& name) {
+  const std::vector<Probe> probes = all_probes();
+  return run_probe(device, *std::ranges::find(probes, name, &Probe::name));
+}
+
+// The simulator and the expected values come from different code.
+TEST(Probes, AreRightOnTheSimulator) {
+  for (const auto profile : {mil::NumericProfile::kIdeal, mil::NumericProfile::kStrict,
+                             mil::NumericProfile::kH15g, mil::NumericProfile::kM5}) {
+    SimulatorDevice device(profile);
+    for (const Probe& probe : all_probes()) {
+      const ProbeResult result = run_probe(device, probe);
+      EXPECT_EQ(result.outcome, Outcome::kRight)
+          << device.name() << " " << result.name << ": " << result.problem;
+    }
+  }
+}
+
+TEST(Probes, AreRightWhateverTheDevicesPortsLookLike) {
+  FakeDevice device({.pads_rows = true,
+                     .reverses_ports = true,
+                     .adds_output_suffix = true,
+                     .checks_surfaces = true});
+  for (const Probe& probe : all_probes()) {
+    EXPECT_EQ(run_probe(device, probe).outcome, Outcome::kRight) << probe.name;
+  }
+}
+
+TEST(Probes, TellWhatADeviceRefuses) {
+  FakeDevice device({.rejected_operation = "concat"});
+  const ProbeResult refused = result_of(device, "split and concat");
+  EXPECT_EQ(refused.outcome, Outcome::kRefused);
+  EXPECT_THAT(refused.problem, HasSubstr("concat"));
+  EXPECT_EQ(result_of(device, "softmax").outcome, Outcome::kRight);
+}
+
+TEST(Probes, TellWhatFails) {
+  FakeDevice device({.failing_compile = "softmax"});
+  EXPECT_EQ(result_of(device, "softmax").outcome, Outcome::kFailed);
+}
+
+// One that computes something else.
+TEST(Probes, TellWhatIsWrong) {
+  std::vector<Probe> probes = all_probes();
+  SimulatorDevice device(mil::NumericProfile::kIdeal);
+  for (Probe& probe : probes) {
+    float& value = probe.outputs[0].values.back();
+    value += 0.05f * std::max(1.0f, std::abs(value));
+    const ProbeResult result = run_probe(device, probe);
+    EXPECT_EQ(result.outcome, Outcome::kWrong) << probe.name;
+    EXPECT_THAT(result.problem, HasSubstr("expected"));
+    EXPECT_GT(result.difference, probe.tolerance);
+  }
+}
+
+TEST(Probes, AreEachDifferent) {
+  std::vector<std::string> names;
+  for (const Probe& probe : all_probes()) names.push_back(probe.name);
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
+void add_operations(const std::string& text, std::set<std::string>& operations) {
+  const mil::Program program = mil::parse_program(text, "program");
+  for (const mil::Statement& statement : program.functions.at(0).statements) {
+    operations.insert(statement.op);
+  }
+}
+
+TEST(Probes, ContainEveryOperationOfThePrograms) {
+  std::set<std::string> probed, used;
+  for (const Probe& probe : all_probes()) {
+    if (probe.is_needed) add_operations(probe.mil, probed);
+  }
+  const Model model = open_checkpoint(CLEFKIT_SOURCE_DIR "/tests/golden/checkpoints/micro");
+  TextPrograms programs(model, PlanKind::kGrouped);
+  for (std::size_t i = 0; i < programs.plan().size(); ++i) {
+    const bool is_attention = programs.plan()[i].kind == ProgramKind::kAttention;
+    add_operations(programs.source(i, is_attention ? 1024 : 0).mil, used);
+  }
+  EXPECT_GT(used.size(), 15U);
+  for (const std::string& operation : used) EXPECT_TRUE(probed.contains(operation)) << operation;
+}
+
+}  // namespace
+}  // namespace clefkit::ane
