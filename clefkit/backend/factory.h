@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "clefkit/backend/backend.h"
@@ -9,10 +10,15 @@
 
 namespace clefkit {
 
-// The backend of that name; `auto` takes the best one this machine has. The model must outlive it.
-// Throws Error(kInvalidArgument) for a name that is none, kUnsupported for one that is not in this
-// build, kCorruptData when a weight does not have the shape that the configuration calls for.
-std::unique_ptr<Backend> make_backend(std::string_view name, const Model& model,
-                                      Precision precision);
+struct ChosenBackend {
+  std::unique_ptr<Backend> backend;
+  std::string reason{};  // Why `auto` took it; empty when it was asked for by name.
+};
+
+// The backend of that name. `auto` takes the Neural Engine when its self-test has passed on this
+// system and chip with this model (`clefkit doctor`), else the CPU. The model must outlive it.
+// Throws Error(kInvalidArgument) for a name that is none, kUnavailable for a device that is not
+// there, kCorruptData when a weight does not have the shape that the configuration calls for.
+ChosenBackend choose_backend(std::string_view name, const Model& model, Precision precision);
 
 }  // namespace clefkit

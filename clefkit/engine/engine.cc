@@ -5,7 +5,6 @@
 #include <utility>
 #include <variant>
 
-#include "clefkit/backend/factory.h"
 #include "clefkit/backend/weights.h"
 #include "clefkit/base/error.h"
 #include "clefkit/base/sha256.h"
@@ -66,8 +65,8 @@ Engine::Engine(Model model, const EngineOptions& options)
       executor_(options.threads),
       tokenizer_(model_.tokenizer_json, "tokenizer.json", options.pretokenizer),
       precision_(choose_precision(model_, options)),
-      backend_(make_backend(options.backend, model_, precision_)),
-      chunk_tokens_(options.chunk_tokens != 0 ? options.chunk_tokens : backend_->chunk_tokens()),
+      backend_(choose_backend(options.backend, model_, precision_)),
+      chunk_tokens_(options.chunk_tokens != 0 ? options.chunk_tokens : backend().chunk_tokens()),
       embeddings_(weight_matrix(model_, kEmbeddingsName, model_.config.text.vocab_size,
                                 model_.config.text.hidden_size)),
       final_norm_(norm_multiplier(model_, kFinalNormName, model_.config.text.hidden_size)),

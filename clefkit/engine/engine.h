@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "clefkit/backend/backend.h"
+#include "clefkit/backend/factory.h"
 #include "clefkit/base/executor.h"
 #include "clefkit/base/json.h"
 #include "clefkit/engine/decision_head.h"
@@ -83,7 +84,7 @@ class EngineRun;
 // everything else, runs included, one call at a time.
 class Engine {
  public:
-  // Throws Error as Tokenizer and make_backend do, and kUnsupported for kFast where it is not
+  // Throws Error as Tokenizer and choose_backend do, and kUnsupported for kFast where it is not
   // offered.
   explicit Engine(Model model, const EngineOptions& options = {});
 
@@ -107,7 +108,9 @@ class Engine {
 
   const Model& model() const { return model_; }
   const Tokenizer& tokenizer() const { return tokenizer_; }
-  const Backend& backend() const { return *backend_; }
+  const Backend& backend() const { return *backend_.backend; }
+  // Why `auto` took that one; empty when it was asked for by name.
+  const std::string& backend_reason() const { return backend_.reason; }
   Precision precision() const { return precision_; }
   std::size_t thread_count() const { return executor_.thread_count(); }
   const ResultCache& cache() const { return cache_; }
@@ -120,7 +123,7 @@ class Engine {
   Executor executor_;
   Tokenizer tokenizer_;
   Precision precision_;
-  std::unique_ptr<Backend> backend_;
+  ChosenBackend backend_;
   std::size_t chunk_tokens_;
   WeightMatrix embeddings_;
   std::vector<float> final_norm_;  // Multiplier, [hidden_size].

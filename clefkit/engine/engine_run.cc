@@ -97,7 +97,7 @@ void EngineRun::State::begin() {
   has_begun = true;
   head_input = engine.head_.begin(record());
   if (use_cache) start_sequence();
-  if (sequence == nullptr) sequence = engine.backend_->new_sequence(record().input_ids.size());
+  if (sequence == nullptr) sequence = engine.backend_.backend->new_sequence(record().input_ids.size());
   reused_tokens = sequence->tokens();
   while (next_chunk < chunks.size() && chunks[next_chunk].end <= reused_tokens) ++next_chunk;
   // Media stand before the state, so a known prefix holds them all.
@@ -126,7 +126,7 @@ void EngineRun::State::look_at_media() {
     missing.push_back(&media);
   }
   if (!missing.empty()) {
-    vision.emplace(*engine.backend_, engine.model_.config.vision, missing, trace);
+    vision.emplace(*engine.backend_.backend, engine.model_.config.vision, missing, trace);
   }
 }
 
@@ -184,7 +184,7 @@ void EngineRun::State::prefill(const TokenSpan& chunk) {
     embed(chunk, hidden);
   }
   if (trace != nullptr) trace->add_rows("embeddings", tokens, chunk.begin, hidden);
-  engine.backend_->prefill(context(), *sequence,
+  engine.backend_.backend->prefill(context(), *sequence,
                            {.hidden = hidden,
                             .temporal = positions(record().temporal),
                             .height = positions(record().height),

@@ -94,7 +94,8 @@ Json vision_facts(const Engine& engine, const BenchOptions& options) {
   const VisionConfig& config = model.config.vision;
   constexpr VisionSegment kPicture{32, 32};
   const std::size_t patches = kPicture.patches(), tokens = patches / 4;
-  const auto backend = make_backend(engine.backend().name(), model, engine.precision());
+  const auto backend =
+      choose_backend(engine.backend().name(), model, engine.precision()).backend;
   Executor executor(engine.thread_count());
   const ComputeContext context{executor, options.cancel, nullptr};
   const std::vector<float> pixels = noise(patches * config.patch_values());

@@ -213,9 +213,9 @@ TEST(ProgramBackend, AnswersNothingWhenAResultOverflows) {
 
 TEST(ProgramBackend, HasANameForEachMachine) {
   const Model model = open_golden("micro");
-  EXPECT_EQ(make_backend("simulator", model, Precision::kExact)->name(), "simulator:ideal");
-  EXPECT_EQ(make_backend("simulator:h15g", model, Precision::kExact)->name(), "simulator:h15g");
-  EXPECT_THROW(make_backend("simulator:m9", model, Precision::kExact), Error);
+  EXPECT_EQ(choose_backend("simulator", model, Precision::kExact).backend->name(), "simulator:ideal");
+  EXPECT_EQ(choose_backend("simulator:h15g", model, Precision::kExact).backend->name(), "simulator:h15g");
+  EXPECT_THROW(choose_backend("simulator:m9", model, Precision::kExact), Error);
 }
 
 }  // namespace
