@@ -1,5 +1,6 @@
 #include "clefkit/backend/factory.h"
 
+#include <chrono>
 #include <utility>
 
 #include "clefkit/backend/ane/open_device.h"
@@ -12,9 +13,9 @@ namespace clefkit {
 
 ChosenBackend choose_backend(std::string_view name, const Model& model, Precision precision) {
   const auto cpu = [&] { return std::make_unique<cpu::CpuBackend>(model, precision); };
-  // A device of ours shows every layer in a trace; a Neural Engine takes only so many programs.
-  const auto programs = [&](std::unique_ptr<ane::Device> device, PlanKind plan) {
-    return std::make_unique<ane::ProgramBackend>(model, std::move(device), plan, cpu());
+  const auto neural_engine = [&] {
+    return std::make_unique<ane::ProgramBackend>(model, ane::open_device("ane"), PlanKind::kGrouped,
+                                                 cpu());
   };
   if (name == "cpu") return {cpu()};
   if (name == "auto") {
@@ -22,12 +23,14 @@ ChosenBackend choose_backend(std::string_view name, const Model& model, Precisio
         ane::apple_facts(), ane::read_self_test_record(ane::self_test_record_path(model.name)),
         model.name);
     if (!objection.empty()) return {cpu(), objection};
-    return {programs(ane::open_device("ane"), PlanKind::kGrouped),
-            "its self-test has passed on this system and chip"};
+    return {neural_engine(), "its self-test has passed on this system and chip"};
   }
-  if (std::unique_ptr<ane::Device> device = ane::open_device(name)) {
-    const PlanKind plan = name == "ane" ? PlanKind::kGrouped : PlanKind::kSplit;
-    return {programs(std::move(device), plan)};
+  if (name == "ane") return {neural_engine()};
+  if (std::unique_ptr<ane::Device> simulator = ane::open_device(name)) {
+    // One program a layer, so that a trace shows every layer. It is slow, but never hangs.
+    return {std::make_unique<ane::ProgramBackend>(
+        model, std::move(simulator), PlanKind::kSplit, cpu(),
+        ane::ProgramSetOptions{.call_deadline = std::chrono::hours(24)})};
   }
   throw_error(ErrorCode::kInvalidArgument, "backend", "{}, expected auto, cpu, ane or simulator",
               name);

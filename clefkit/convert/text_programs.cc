@@ -27,6 +27,8 @@ std::string_view kind_of(const PlannedProgram& planned) {
       return "run";
     case ProgramKind::kAttention:
       return "attention";
+    case ProgramKind::kVision:
+      return "vision";
     case ProgramKind::kMlp:
       break;
   }

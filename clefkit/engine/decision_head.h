@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "clefkit/base/executor.h"
-#include "clefkit/engine/float_matrix.h"
+#include "clefkit/base/float_matrix.h"
 #include "clefkit/engine/head_layers.h"
 #include "clefkit/engine/record.h"
 #include "clefkit/kernels/linear.h"

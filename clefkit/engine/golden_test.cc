@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,43 @@ TEST(GoldenPrograms, AnswerAsTheReference) {
   }
 }
 
+// Pictures and clips as programs of the Neural Engine, then the text layers.
+struct SimulatedCase {
+  std::string checkpoint, profile, name;
+  double tolerance = 0;  // Of a probability.
+};
+void PrintTo(const SimulatedCase& simulated, std::ostream* out) {
+  *out << simulated.checkpoint << ' ' << simulated.profile << ' ' << simulated.name;
+}
+
+class GoldenMediaPrograms : public ::testing::TestWithParam<SimulatedCase> {};
+
+// A picture and two clips in one call, three pictures, one that nearly fills its call; h15g takes
+// five times as long to simulate. Of all 21 media cases the worst are at half to three quarters of
+// these tolerances.
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenMediaPrograms,
+                         ::testing::Values(SimulatedCase{"micro", "strict", "mixed", 0.003},
+                                           SimulatedCase{"micro", "strict", "images_three", 0.003},
+                                           SimulatedCase{"micro", "strict", "image_ane_big", 0.003},
+                                           SimulatedCase{"micro", "m1", "mixed", 0.003},
+                                           SimulatedCase{"micro", "m5", "mixed", 0.003},
+                                           SimulatedCase{"micro", "h15g", "video_clip", 0.015},
+                                           SimulatedCase{"tied", "ideal", "image_jpeg", 0.005}),
+                         [](const auto& test) {
+                           return fmt::format("{}_{}_{}", test.param.checkpoint, test.param.profile,
+                                              test.param.name);
+                         });
+
+TEST_P(GoldenMediaPrograms, AnswerAsTheReference) {
+  const SimulatedCase& simulated = GetParam();
+  Engine engine(
+      open_checkpoint(golden_directory() / "checkpoints" / simulated.checkpoint),
+      {.threads = 1, .precision = Precision::kExact, .backend = "simulator:" + simulated.profile});
+  const GoldenCase golden = load_golden_case(simulated.checkpoint, simulated.name);
+  EXPECT_LE(largest_probability_difference(golden, engine.ask(golden.request, golden.options)),
+            simulated.tolerance);
+}
+
 TEST_P(Golden, AnswersAsTheReference) {
   double worst = 0;
   std::vector<GoldenCase> cases = load_golden_cases(GetParam(), false);
@@ -94,6 +132,26 @@ double largest_difference(const TraceTensor& found, const TensorView& expected) 
     if (!(difference <= largest)) largest = difference;
   }
   return largest / std::sqrt(square_sum / static_cast<double>(reference.size()));
+}
+
+// What the vision blocks make of pictures and clips on the way there.
+TEST(GoldenPrograms, PassThroughTheReferencesVisionResults) {
+  Engine engine(open_checkpoint(golden_directory() / "checkpoints" / "micro"),
+                {.threads = 1, .precision = Precision::kExact, .backend = "simulator:strict"});
+  const GoldenCase golden = load_golden_case("micro", "mixed");
+  const Trace trace = engine.trace(golden.request, golden.options);
+  const SafetensorsFile expected(golden.trace_path());
+  std::size_t compared = 0;
+  for (const TensorView& tensor : expected.tensors()) {
+    if (!tensor.name.starts_with("vision.") || tensor.dtype == DType::kI64) continue;
+    SCOPED_TRACE(tensor.name);
+    ASSERT_TRUE(trace.contains(tensor.name));
+    ASSERT_EQ(trace.at(tensor.name).shape, tensor.shape);
+    EXPECT_LE(largest_difference(trace.at(tensor.name), tensor), 0.01);
+    ++compared;
+  }
+  // Pixels, embeddings, two blocks and features of a picture and two clips.
+  EXPECT_EQ(compared, 15u);
 }
 
 TEST_P(Golden, PassesThroughTheReferencesIntermediateResults) {

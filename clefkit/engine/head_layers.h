@@ -6,8 +6,8 @@
 
 #include "clefkit/backend/layer_norm.h"
 #include "clefkit/base/executor.h"
+#include "clefkit/base/float_matrix.h"
 #include "clefkit/base/matrix_view.h"
-#include "clefkit/engine/float_matrix.h"
 #include "clefkit/kernels/attention.h"
 #include "clefkit/kernels/linear.h"
 #include "clefkit/model/model.h"

@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "clefkit/backend/backend.h"
-#include "clefkit/engine/float_matrix.h"
+#include "clefkit/base/float_matrix.h"
 
 namespace clefkit {
 

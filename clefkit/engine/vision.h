@@ -7,7 +7,7 @@
 
 #include "clefkit/backend/backend.h"
 #include "clefkit/base/executor.h"
-#include "clefkit/engine/float_matrix.h"
+#include "clefkit/base/float_matrix.h"
 #include "clefkit/engine/media.h"
 #include "clefkit/engine/trace.h"
 #include "clefkit/model/config.h"

@@ -54,6 +54,11 @@ struct VisionConfig {
   std::size_t temporal_patch_size = 0;
   std::size_t in_channels = 0;
 
+  // The class's defaults: no release's config.json has a key for them.
+  static constexpr double kLayerNormEps = 1e-6;
+  static constexpr double kRopeTheta = 10000;
+
+  std::size_t head_dim() const { return hidden_size / num_heads; }
   // Values of one row of pixels: a patch of temporal_patch_size frames.
   std::size_t patch_values() const {
     return in_channels * temporal_patch_size * patch_size * patch_size;

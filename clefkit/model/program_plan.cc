@@ -111,6 +111,21 @@ std::vector<PlannedProgram> plan_programs(const ModelConfig& config, PlanKind ki
   return programs;
 }
 
+std::vector<PlannedProgram> plan_vision_programs(const ModelConfig& config) {
+  std::vector<PlannedProgram> programs;
+  for (std::size_t block = 0; block < config.vision.depth; ++block) {
+    PlannedProgram program{fmt::format("vision-{:02}", block), ProgramKind::kVision, {block}, {}};
+    for (const char* name :
+         {"norm1", "attn.qkv", "attn.proj", "norm2", "mlp.linear_fc1", "mlp.linear_fc2"}) {
+      for (const char* kind : {"weight", "bias"}) {
+        program.tensors.push_back(fmt::format("{}{}.{}", vision_block_prefix(block), name, kind));
+      }
+    }
+    programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
 std::size_t program_count(const std::vector<PlannedProgram>& programs) {
   std::size_t count = 0;
   for (const PlannedProgram& program : programs) count += program.program_count();

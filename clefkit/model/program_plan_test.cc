@@ -79,5 +79,28 @@ TEST(ProgramPlan, TakesEveryTextLayerTensorOnce) {
   }
 }
 
+TEST(ProgramPlan, HasAProgramForEachVisionBlock) {
+  ModelConfig config = config_of("lf");
+  EXPECT_TRUE(plan_vision_programs(config).empty());
+  config.vision.depth = 27;
+  const auto programs = plan_vision_programs(config);
+  EXPECT_EQ(program_count(programs), 27u);
+  EXPECT_EQ(programs[7].name, "vision-07");
+  EXPECT_EQ(programs[7].kind, ProgramKind::kVision);
+  EXPECT_THAT(programs[7].layers, ElementsAre(7));
+  // Each tensor of a block is in its program.
+  std::set<std::string> planned;
+  for (const PlannedProgram& program : programs) {
+    planned.insert(program.tensors.begin(), program.tensors.end());
+  }
+  std::size_t of_blocks = 0;
+  for (const PlannedTensor& tensor : plan_tensors(config)) {
+    if (tensor.name.find("visual.blocks.") == std::string::npos) continue;
+    ++of_blocks;
+    EXPECT_TRUE(planned.contains(tensor.name)) << tensor.name;
+  }
+  EXPECT_EQ(of_blocks, planned.size());
+}
+
 }  // namespace
 }  // namespace clefkit

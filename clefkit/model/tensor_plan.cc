@@ -101,7 +101,7 @@ void add_vision(Collector& out, const VisionConfig& config) {
   out.add(prefix + "patch_embed.proj.bias", {width}, kKind);
   out.add(prefix + "pos_embed.weight", {config.num_position_embeddings, width}, kKind);
   for (std::size_t index = 0; index < config.depth; ++index) {
-    const std::string block = fmt::format("{}blocks.{}.", prefix, index);
+    const std::string block = vision_block_prefix(index);
     out.add_layer_norm(block + "norm1", width, kKind);
     out.add_layer_norm(block + "norm2", width, kKind);
     out.add_linear(block + "attn.qkv", 3 * width, width, kKind);
@@ -207,6 +207,10 @@ std::vector<PlannedTensor> plan_tensors(const ModelConfig& config) {
 
 std::string text_layer_prefix(std::size_t layer) {
   return fmt::format("model.language_model.layers.{}.", layer);
+}
+
+std::string vision_block_prefix(std::size_t block) {
+  return fmt::format("model.visual.blocks.{}.", block);
 }
 
 }  // namespace clefkit

@@ -41,5 +41,7 @@ std::vector<PlannedTensor> plan_tensors(const ModelConfig& config);
 
 // "model.language_model.layers.7."
 std::string text_layer_prefix(std::size_t layer);
+// "model.visual.blocks.7."
+std::string vision_block_prefix(std::size_t block);
 
 }  // namespace clefkit

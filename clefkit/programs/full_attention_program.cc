@@ -5,40 +5,14 @@
 #include <cmath>
 
 #include "clefkit/model/tensor_plan.h"
+#include "clefkit/programs/attention.h"
 #include "clefkit/programs/rms_norm.h"
 
 namespace clefkit {
 namespace {
 
 using Name = ProgramBuilder::Name;
-using mil::Value;
-
-constexpr double kProbabilityScale = 16;
-
 using mil::dim;
-
-// The rotation of the first channels of [heads, head_dim, 1, S], halves against each other.
-Name rotated(ProgramBuilder& builder, const Name& x, const FullAttentionInput& input,
-             std::string_view hint) {
-  const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
-  const std::int64_t half = builder.type(input.cos).shape.at(1);
-  const std::int64_t rest = builder.type(x).shape.at(1) - 2 * half;
-  std::vector<std::int64_t> sizes{half, half};
-  if (rest > 0) sizes.push_back(rest);
-  std::vector<Name> parts = builder.split(x, 1, sizes, part("parts"));
-  const auto product = [&](const Name& y, const Name& table, const char* name) {
-    return builder.binary("mul", y, table, part(name));
-  };
-  const Name second_sin = product(parts[1], input.sin, "sin");
-  const Name first_cos = product(parts[0], input.cos, "cos");
-  const Name first = builder.binary("sub", first_cos, second_sin, part("first"));
-  const Name first_sin = product(parts[0], input.sin, "sin");
-  const Name second_cos = product(parts[1], input.cos, "cos");
-  const Name second = builder.binary("add", second_cos, first_sin, part("second"));
-  parts[0] = first;
-  parts[1] = second;
-  return builder.concat(parts, 1, hint);
-}
 
 }  // namespace
 
@@ -63,10 +37,11 @@ FullAttentionOutput emit_full_attention(ProgramBuilder& builder, const FullAtten
       builder.reshape(builder.linear(normed, weight("self_attn.q_proj.weight"), part("q_proj")),
                       {heads, 2 * head_dim, 1, tokens}, part("q_by_head"));
   const auto halves = builder.split(query_and_gate, 1, std::int64_t{2}, part("query_gate"));
-  const Name query = rotated(builder,
-                             emit_rms_norm(builder, halves[0], weight("self_attn.q_norm.weight"),
-                                           config.rms_norm_eps, part("q_norm")),
-                             input, part("q"));
+  const Name query =
+      emit_rotated(builder,
+                   emit_rms_norm(builder, halves[0], weight("self_attn.q_norm.weight"),
+                                 config.rms_norm_eps, part("q_norm")),
+                   input.cos, input.sin, part("q"));
   const Name scaled_query = builder.binary(
       "mul", query,
       builder.scalar(1 / std::sqrt(static_cast<double>(head_dim)), part("score_scale")),
@@ -75,12 +50,12 @@ FullAttentionOutput emit_full_attention(ProgramBuilder& builder, const FullAtten
   const Name key_heads =
       builder.reshape(builder.linear(normed, weight("self_attn.k_proj.weight"), part("k_proj")),
                       {kv_heads, head_dim, 1, tokens}, part("k_by_head"));
-  const Name key =
-      builder.reshape(rotated(builder,
-                              emit_rms_norm(builder, key_heads, weight("self_attn.k_norm.weight"),
-                                            config.rms_norm_eps, part("k_norm")),
-                              input, part("k")),
-                      {1, kv_dim, 1, tokens}, part("k_new"));
+  const Name key = builder.reshape(
+      emit_rotated(builder,
+                   emit_rms_norm(builder, key_heads, weight("self_attn.k_norm.weight"),
+                                 config.rms_norm_eps, part("k_norm")),
+                   input.cos, input.sin, part("k")),
+      {1, kv_dim, 1, tokens}, part("k_new"));
   const Name value = builder.linear(normed, weight("self_attn.v_proj.weight"), part("v_new"));
 
   // [kv_heads, queries of one, S, places]
@@ -90,20 +65,9 @@ FullAttentionOutput emit_full_attention(ProgramBuilder& builder, const FullAtten
                                     {kv_heads, 1, head_dim, places}, part("k_grouped"));
   const Name values = builder.reshape(builder.concat({input.v_cache, value}, 3, part("v_all")),
                                       {kv_heads, 1, head_dim, places}, part("v_grouped"));
-  const Name scores =
-      builder.binary("add", builder.matmul_transposed_x(queries, keys, part("scores")), input.mask,
-                     part("scores_masked"));
-  const Name probabilities = builder.add(
-      "softmax",
-      {{"x", scores},
-       {"axis", builder.constant(Value::scalar(mil::DataType::kInt32, std::int64_t{3}), "axis")}},
-      part("probabilities"));
-  const Name raised =
-      builder.binary("mul", probabilities, builder.scalar(kProbabilityScale, "probability_scale"),
-                     part("probabilities_scaled"));
-  const Name unscale = builder.scalar(1 / kProbabilityScale, "probability_unscale");
-  const Name attended_scaled = builder.matmul_transposed_y(values, raised, part("attended_scaled"));
-  const Name attended = builder.binary("mul", attended_scaled, unscale, part("attended"));
+  const Name attended = emit_attention(
+      builder, {.queries = queries, .keys = keys, .values = values, .mask = input.mask},
+      fmt::format("full_{:02}", layer));
 
   const Name by_head =
       builder.reshape(attended, {heads, head_dim, 1, tokens}, part("attended_by_head"));

@@ -3,14 +3,11 @@
 #include <cstddef>
 
 #include "clefkit/model/config.h"
+#include "clefkit/programs/attention.h"
 #include "clefkit/programs/mlp_program.h"
 #include "clefkit/programs/program_builder.h"
 
 namespace clefkit {
-
-// What the mask adds to the score of a place that a token must not see: exp of it is nothing, and
-// no score takes it out of FP16.
-inline constexpr float kMaskedScore = -30000.0f;
 
 // What a full attention layer reads beside its weights. C tokens fit into the cache.
 struct FullAttentionInput {
@@ -27,8 +24,7 @@ struct FullAttentionOutput {
   ProgramBuilder::Name k, v;  // [1, kv_dim, 1, S]: for the cache.
 };
 
-// x + the gated attention of its norm (model.md 2.3), without the MLP. Probabilities are 16 times
-// as large while they are summed, so that those of many tokens are no subnormals.
+// x + the gated attention of its norm (model.md 2.3), without the MLP.
 FullAttentionOutput emit_full_attention(ProgramBuilder& builder, const FullAttentionInput& input,
                                         const TextConfig& config, std::size_t layer,
                                         const FindWeight& find_weight);

@@ -237,6 +237,22 @@ ProgramBuilder::Name ProgramBuilder::softplus(const Name& x, std::string_view hi
   return binary("add", unary("relu", x, part("relu")), logarithm, hint);
 }
 
+ProgramBuilder::Name ProgramBuilder::gelu_tanh(const Name& x, std::string_view hint) {
+  const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
+  constexpr double kSlope = 1.5957691216057308;  // 2 √(2/π)
+  // From -4 on exp(-2u) is within FP16 and the tables of an M1; from 8 on it is nothing, and no
+  // power of x overflows.
+  const Name low = binary("maximum", x, scalar(-4, "minus_four"), part("low"));
+  const Name bounded = binary("minimum", low, scalar(8, "eight"), part("bounded"));
+  const Name square = binary("mul", bounded, bounded, part("square"));
+  const Name cubic = binary("mul", square, scalar(-kSlope * 0.044715, "gelu_cubic"), part("cubic"));
+  const Name slope = binary("add", cubic, scalar(-kSlope, "gelu_slope"), part("slope"));
+  const Name exponent = binary("mul", bounded, slope, part("exponent"));
+  const Name exponential = unary("exp", exponent, part("exp"));
+  const Name sum = binary("add", exponential, scalar(1, "one"), part("sum"));
+  return binary("real_div", low, sum, hint);
+}
+
 ProgramBuilder::Name ProgramBuilder::channel_mean(const Name& x, std::string_view hint) {
   const std::int64_t channels = type(x).shape.at(1);
   if (spellings_.reduce_mean) {

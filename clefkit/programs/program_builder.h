@@ -63,6 +63,10 @@ class ProgramBuilder {
   // log(1 + exp(x)) = relu(x) + log(1 + t) with t = exp(-|x|), the logarithm as a polynomial of t
   // that is exact at both ends and off by at most 2e-4 (ane.md 5.3).
   Name softplus(const Name& x, std::string_view hint);
+  // GELU in the approximation by tanh, x/2 · (1 + tanh u) with u = √(2/π) (x + 0.044715 x³), as
+  // x / (1 + exp(-2u)): where tanh is nearly -1, 1 + tanh would have lost its bits. At least -7e-5
+  // off below -4.
+  Name gelu_tanh(const Name& x, std::string_view hint);
   // The mean over the channels, and `weight` times their sum: [N, C, 1, S] to [N, 1, 1, S].
   Name channel_mean(const Name& x, std::string_view hint);
   Name channel_sum(const Name& x, double weight, std::string_view hint);

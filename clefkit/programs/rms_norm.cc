@@ -7,14 +7,13 @@
 namespace clefkit {
 namespace {
 
-constexpr double kLargest = 64;
 // 64 over it is the largest power of two of FP16.
 constexpr double kSmallestMaximum = 0x1p-9;
 
 }  // namespace
 
-ProgramBuilder::Name emit_normalized(ProgramBuilder& builder, const ProgramBuilder::Name& x,
-                                     double epsilon, std::string_view hint) {
+ScaledTokens emit_scaled_tokens(ProgramBuilder& builder, const ProgramBuilder::Name& x,
+                                std::string_view hint) {
   using Name = ProgramBuilder::Name;
   using mil::Value;
   const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
@@ -28,19 +27,34 @@ ProgramBuilder::Name emit_normalized(ProgramBuilder& builder, const ProgramBuild
                   part("max"));
   const Name at_least = builder.binary(
       "maximum", maximum, builder.scalar(kSmallestMaximum, "smallest_maximum"), part("divisor"));
-  const Name factor =
-      builder.binary("real_div", builder.scalar(kLargest, "largest"), at_least, part("factor"));
-  const Name scaled = builder.binary("mul", x, factor, part("scaled"));
-  const Name squares = builder.binary("mul", scaled, scaled, part("squares"));
-  const Name mean = builder.channel_mean(squares, part("mean"));
+  const Name factor = builder.binary("real_div", builder.scalar(ScaledTokens::kLargest, "largest"),
+                                     at_least, part("factor"));
+  return {builder.binary("mul", x, factor, part("scaled")), factor};
+}
+
+ProgramBuilder::Name emit_over_root(ProgramBuilder& builder, const ScaledTokens& tokens,
+                                    const ProgramBuilder::Name& mean, double epsilon,
+                                    std::string_view hint) {
+  using Name = ProgramBuilder::Name;
+  const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
   // eps · factor², without eps alone, which is no normal number of FP16.
-  const Name root = builder.binary("mul", factor, builder.scalar(std::sqrt(epsilon), "sqrt_eps"),
-                                   part("root_eps"));
+  const Name root = builder.binary(
+      "mul", tokens.factor, builder.scalar(std::sqrt(epsilon), "sqrt_eps"), part("root_eps"));
   const Name scaled_epsilon = builder.binary("mul", root, root, part("eps"));
   const Name sum = builder.binary("add", mean, scaled_epsilon, part("sum"));
   const Name inverse =
       builder.binary("pow", sum, builder.scalar(-0.5, "minus_half"), part("inverse"));
-  return builder.binary("mul", scaled, inverse, hint);
+  return builder.binary("mul", tokens.x, inverse, hint);
+}
+
+ProgramBuilder::Name emit_normalized(ProgramBuilder& builder, const ProgramBuilder::Name& x,
+                                     double epsilon, std::string_view hint) {
+  using Name = ProgramBuilder::Name;
+  const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
+  const ScaledTokens scaled = emit_scaled_tokens(builder, x, hint);
+  const Name squares = builder.binary("mul", scaled.x, scaled.x, part("squares"));
+  const Name mean = builder.channel_mean(squares, part("mean"));
+  return emit_over_root(builder, scaled, mean, epsilon, hint);
 }
 
 ProgramBuilder::Name emit_rms_norm(ProgramBuilder& builder, const ProgramBuilder::Name& x,

@@ -6,10 +6,24 @@
 
 namespace clefkit {
 
-// x / sqrt(mean(x²) + eps) over the channels, for x of [N, C, 1, S]. Each token is first scaled so
-// that its largest value is 64, and eps with it: the squares then stay within FP16, and large
-// enough that their shares are no subnormals, whatever the size of x (ane.md 5.3). Exact but for
-// rounding down to tokens whose largest value is 2^-9; below it the squares lose bits.
+// Tokens of [N, C, 1, S], each times a factor of [N, 1, 1, S] that makes its largest value 64:
+// their squares stay within FP16, and large enough that their shares are no subnormals
+// (ane.md 5.3). The factor is at most 2^15, so a token whose largest value is below 2^-9 stays
+// smaller.
+struct ScaledTokens {
+  static constexpr double kLargest = 64;
+  ProgramBuilder::Name x, factor;
+};
+ScaledTokens emit_scaled_tokens(ProgramBuilder& builder, const ProgramBuilder::Name& x,
+                                std::string_view hint);
+
+// x / sqrt(mean + eps · factor²) for tokens with that factor and the mean of their squares.
+ProgramBuilder::Name emit_over_root(ProgramBuilder& builder, const ScaledTokens& tokens,
+                                    const ProgramBuilder::Name& mean, double epsilon,
+                                    std::string_view hint);
+
+// x / sqrt(mean(x²) + eps) over the channels, for x of [N, C, 1, S]. Exact but for rounding down to
+// tokens whose largest value is 2^-9; below it the squares lose bits.
 ProgramBuilder::Name emit_normalized(ProgramBuilder& builder, const ProgramBuilder::Name& x,
                                      double epsilon, std::string_view hint);
 

@@ -7,9 +7,10 @@
 #include <iterator>
 #include <utility>
 
+#include "clefkit/backend/ane/half_rows.h"
 #include "clefkit/base/error.h"
+#include "clefkit/programs/attention.h"
 #include "clefkit/programs/delta_rule.h"
-#include "clefkit/programs/full_attention_program.h"
 
 namespace clefkit::ane {
 namespace {
@@ -20,17 +21,6 @@ const Half kOne = to_half(1.0f);
 
 MatrixView<const Half> rows_of(const std::vector<Half>& values, std::size_t columns) {
   return {values.data(), values.size() / columns, columns};
-}
-
-// [tokens, columns] as channels [columns, S], padded with zeros.
-std::vector<Half> as_channels(MatrixView<const float> rows) {
-  std::vector<Half> channels(rows.columns * kTokens);
-  for (std::size_t token = 0; token < rows.rows; ++token) {
-    for (std::size_t c = 0; c < rows.columns; ++c) {
-      channels[c * kTokens + token] = to_half(rows.row(token)[c]);
-    }
-  }
-  return channels;
 }
 
 // Which places a token sees: all of the past, itself, and what came before it in its chunk.
@@ -59,14 +49,17 @@ std::size_t context_for(std::size_t past) {
 }  // namespace
 
 ProgramBackend::ProgramBackend(const Model& model, std::unique_ptr<Device> device, PlanKind plan,
-                               std::unique_ptr<Backend> vision, const ProgramSetOptions& options)
+                               std::unique_ptr<Backend> vision_fallback,
+                               const ProgramSetOptions& options)
     : model_(model),
       device_(std::move(device)),
-      vision_(std::move(vision)),
+      vision_fallback_(std::move(vision_fallback)),
       rotary_angles_(model.config.text.rope_theta, model.config.text.rotary_dim,
                      model.config.text.mrope_section),
       programs_(model, plan),
-      loaded_(*device_, options) {}
+      loaded_(*device_, options) {
+  if (model.config.has_vision()) vision_.emplace(model, loaded_, programs_.plan().size());
+}
 
 std::size_t ProgramBackend::chunk_tokens() const { return kTokens; }
 
@@ -102,8 +95,8 @@ ProgramBackend::Piece ProgramBackend::piece_of(const TextChunk& chunk, std::size
   rotary_angles_.fill(chunk.temporal.subspan(first, piece.tokens),
                       chunk.height.subspan(first, piece.tokens),
                       chunk.width.subspan(first, piece.tokens), cos, sin);
-  piece.cos = as_channels(cos);
-  piece.sin = as_channels(sin);
+  piece.cos = as_channels(cos, kTokens);
+  piece.sin = as_channels(sin, kTokens);
   return piece;
 }
 
@@ -184,16 +177,8 @@ void ProgramBackend::prefill(const ComputeContext& context, SequenceState& state
     const Piece piece = piece_of(chunk, first, sequence.tokens());
     const MatrixView<float> rows = hidden.rows_from(first, piece.tokens);
     std::ranges::fill(values, Half());
-    for (std::size_t token = 0; token < rows.rows; ++token) {
-      std::ranges::transform(rows.row(token), x.row(token).begin(),
-                             [](float value) { return to_half(value); });
-    }
-    const auto to_rows = [&] {
-      for (std::size_t token = 0; token < rows.rows; ++token) {
-        std::ranges::transform(x.row(token), rows.row(token).begin(),
-                               [](Half value) { return to_float(value); });
-      }
-    };
+    copy_rows(rows, x.rows_from(0, rows.rows));
+    const auto to_rows = [&] { copy_rows(x.rows_from(0, rows.rows), rows); };
     for (std::size_t program = 0; program < plan.size(); ++program) {
       if (context.cancel != nullptr) context.cancel->throw_if_cancelled();
       const bool is_attention = plan[program].kind == ProgramKind::kAttention;
@@ -211,6 +196,19 @@ void ProgramBackend::prefill(const ComputeContext& context, SequenceState& state
   }
   for (const auto& [layer, rows] : seen) {
     observer(layer, {rows.data(), hidden.rows, hidden.columns});
+  }
+}
+
+std::size_t ProgramBackend::vision_patches() const {
+  return vision_ ? vision_->patches() : vision_fallback_->vision_patches();
+}
+
+void ProgramBackend::encode_vision(const ComputeContext& context, const VisionBatch& batch,
+                                   const VisionObserver& observer) {
+  if (vision_ && vision_->holds(batch.segments)) {
+    vision_->encode(context, batch, observer);
+  } else {
+    vision_fallback_->encode_vision(context, batch, observer);
   }
 }
 

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "clefkit/backend/ane/device.h"
 #include "clefkit/backend/ane/program_sequence.h"
 #include "clefkit/backend/ane/program_set.h"
+#include "clefkit/backend/ane/program_vision.h"
 #include "clefkit/backend/ane/text_programs.h"
 #include "clefkit/backend/backend.h"
 #include "clefkit/backend/rotary.h"
@@ -18,13 +20,14 @@
 
 namespace clefkit::ane {
 
-// Computes the text layers by their MIL programs on a device: a Neural Engine, or a simulator of
-// one. Pictures are encoded by another backend: there are no vision programs yet.
+// Computes the text layers and the blocks of the vision encoder by their MIL programs on a device:
+// a Neural Engine, or a simulator of one.
 class ProgramBackend final : public Backend {
  public:
-  // The model must outlive it. Throws Error as TextPrograms.
+  // `vision_fallback` encodes what no vision program takes. The model must outlive it. Throws Error
+  // as TextPrograms.
   ProgramBackend(const Model& model, std::unique_ptr<Device> device, PlanKind plan,
-                 std::unique_ptr<Backend> vision, const ProgramSetOptions& options = {});
+                 std::unique_ptr<Backend> vision_fallback, const ProgramSetOptions& options = {});
 
   std::string_view name() const override { return device_->name(); }
   std::size_t chunk_tokens() const override;
@@ -33,11 +36,11 @@ class ProgramBackend final : public Backend {
   // Error: kUnsupported beyond the longest context, and as ProgramSet.
   void prefill(const ComputeContext& context, SequenceState& state, const TextChunk& chunk,
                const LayerObserver& observer) override;
-  std::size_t vision_patches() const override { return vision_->vision_patches(); }
+  std::size_t vision_patches() const override;
+  // By the programs unless one of the pictures has more patches than a call takes: then as the
+  // fallback does, bit for bit. Throws Error as ProgramVision and as the fallback.
   void encode_vision(const ComputeContext& context, const VisionBatch& batch,
-                     const VisionObserver& observer) override {
-    vision_->encode_vision(context, batch, observer);
-  }
+                     const VisionObserver& observer) override;
 
  private:
   // The tokens of one call, and what of its inputs all layers share; as the ports have them.
@@ -61,10 +64,11 @@ class ProgramBackend final : public Backend {
 
   const Model& model_;
   const std::unique_ptr<Device> device_;
-  const std::unique_ptr<Backend> vision_;
+  const std::unique_ptr<Backend> vision_fallback_;
   const RotaryAngles rotary_angles_;
   TextPrograms programs_;
   ProgramSet loaded_;
+  std::optional<ProgramVision> vision_;  // None when the model has no vision.
   std::map<ProgramSet::Key, Resident> residents_;
 };
 

@@ -2,26 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <numeric>
 #include <random>
 
 #include "clefkit/backend/ane/fake_device.h"
+#include "clefkit/backend/ane/golden_model.h"
 #include "clefkit/backend/ane/simulator_device.h"
 #include "clefkit/backend/cpu/cpu_backend.h"
 #include "clefkit/backend/factory.h"
 #include "clefkit/base/error.h"
-#include "clefkit/model/checkpoint.h"
 
 namespace clefkit::ane {
 namespace {
 
 using mil::NumericProfile;
-
-Model open_golden(const std::string& name) {
-  return open_checkpoint(CLEFKIT_SOURCE_DIR "/tests/golden/checkpoints/" + name);
-}
 
 std::unique_ptr<Backend> simulator(const Model& model, NumericProfile profile, PlanKind plan) {
   return std::make_unique<ProgramBackend>(
@@ -60,17 +55,6 @@ Layers layers_of(Backend& backend, const Model& model, const std::vector<std::si
   }
   EXPECT_EQ(sequence->tokens(), tokens);
   return layers;
-}
-
-// Root mean square of the difference as a part of that of the values.
-double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
-  EXPECT_EQ(actual.size(), expected.size());
-  double error = 0, size = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    error += std::pow(double{actual[i]} - expected[i], 2);
-    size += std::pow(double{expected[i]}, 2);
-  }
-  return std::sqrt(error / size);
 }
 
 class ProgramBackendTest : public testing::TestWithParam<std::string> {
@@ -208,6 +192,62 @@ TEST(ProgramBackend, AnswersNothingWhenAResultOverflows) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kOverflow);
     EXPECT_EQ(error.where(), "run-00-02");
+  }
+}
+
+// Features [patches / 4, out_hidden_size] of pictures with random pixels.
+std::vector<float> features_of(Backend& backend, const VisionConfig& config,
+                               const std::vector<VisionSegment>& pictures) {
+  std::size_t patches = 0;
+  for (const VisionSegment& picture : pictures) patches += picture.patches();
+  std::vector<float> pixels(patches * config.patch_values());
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> normed(-1, 1);
+  for (float& value : pixels) value = normed(random);
+  std::vector<float> features(patches / 4 * config.out_hidden_size);
+  Executor executor(1);
+  backend.encode_vision({executor},
+                        {.pixels = {pixels.data(), patches, config.patch_values()},
+                         .segments = pictures,
+                         .features = {features.data(), patches / 4, config.out_hidden_size}},
+                        {});
+  return features;
+}
+
+// A picture must lie within one call of 1,024 patches; the CPU knows no such limit.
+TEST(ProgramBackend, EncodesPicturesThatNoProgramTakesAsTheCpuDoes) {
+  const Model model = open_golden("micro");
+  const VisionConfig& config = model.config.vision;
+  auto device = std::make_unique<FakeDevice>(Faults{});
+  const std::shared_ptr<FakeState> state = device->state();
+  ProgramBackend backend(model, std::move(device), PlanKind::kGrouped,
+                         std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
+  cpu::CpuBackend cpu(model, Precision::kExact);
+  EXPECT_EQ(backend.vision_patches(), 1024u);
+
+  for (const std::vector<VisionSegment>& pictures :
+       {std::vector<VisionSegment>{{2, 514}}, {{2, 2}, {34, 32}, {2, 4}}}) {
+    EXPECT_EQ(features_of(backend, config, pictures), features_of(cpu, config, pictures));
+  }
+  EXPECT_EQ(state->calls, 0u);
+
+  const std::vector<VisionSegment> largest{{32, 32}};
+  const std::vector<float> by_programs = features_of(backend, config, largest);
+  EXPECT_EQ(state->calls, config.depth);
+  const std::vector<float> by_cpu = features_of(cpu, config, largest);
+  EXPECT_NE(by_programs, by_cpu);
+  EXPECT_LT(relative_error(by_programs, by_cpu), 4e-3);
+}
+
+TEST(ProgramBackend, RefusesPicturesOfAModelWithoutVisionAsTheCpuDoes) {
+  Model model = open_golden("micro");
+  const VisionConfig vision = std::exchange(model.config.vision, {});
+  const auto backend = simulator(model, NumericProfile::kIdeal, PlanKind::kGrouped);
+  try {
+    features_of(*backend, vision, {{2, 2}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
   }
 }
 

@@ -6,6 +6,8 @@
 #include "clefkit/backend/backend.h"
 #include "clefkit/backend/cpu/workspace.h"
 #include "clefkit/backend/layer_norm.h"
+#include "clefkit/backend/vision_embedding.h"
+#include "clefkit/backend/vision_merger.h"
 #include "clefkit/kernels/attention.h"
 #include "clefkit/kernels/linear.h"
 #include "clefkit/model/model.h"
@@ -28,18 +30,6 @@ class VisionEncoder {
     LayerNorm norm1, norm2;
     Linear qkv, proj, fc1, fc2;
   };
-  // Where a patch is in its picture.
-  struct Place {
-    std::size_t row = 0, column = 0;
-  };
-
-  // Of a segment's patches, in the order of their rows.
-  std::vector<Place> places(const VisionSegment& segment) const;
-  // Adds the learned positions, interpolated to the segment's size.
-  void add_positions(const VisionSegment& segment, MatrixView<float> x) const;
-  // Cosines and sines [patches, head_dim / 2] of a segment's rotary embedding.
-  void fill_angles(const VisionSegment& segment, MatrixView<float> cosines,
-                   MatrixView<float> sines) const;
   // branch = proj(attention(qkv(norm1(x)))).
   void attend(const ComputeContext& context, const Block& block,
               std::span<const VisionSegment> segments, MatrixView<const float> x,
@@ -48,18 +38,12 @@ class VisionEncoder {
   // x += fc2(gelu(fc1(norm2(x)))).
   void add_mlp(const ComputeContext& context, const Block& block, MatrixView<float> x,
                Workspace& workspace) const;
-  void merge(const ComputeContext& context, MatrixView<const float> x, Workspace& workspace,
-             MatrixView<float> features) const;
 
   const Model& model_;
   AttentionShape attention_;
-  std::vector<float> frequencies_;  // Of one axis, [head_dim / 4].
-  std::size_t table_side_ = 0;      // The position table is a square of this many rows.
-  WeightMatrix position_table_;
-  Linear patch_embed_;
+  VisionEmbedding embedding_;
   std::vector<Block> blocks_;
-  LayerNorm merger_norm_;
-  Linear merger_fc1_, merger_fc2_;
+  VisionMerger merger_;
 };
 
 }  // namespace clefkit::cpu
