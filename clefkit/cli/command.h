@@ -52,6 +52,7 @@ void add_export_command(CommandLine& line);
 void add_inspect_command(CommandLine& line);
 void add_verify_command(CommandLine& line);
 void add_bench_command(CommandLine& line);
+void add_doctor_command(CommandLine& line);
 void add_serve_command(CommandLine& line);
 void add_clients_command(CommandLine& line);
 

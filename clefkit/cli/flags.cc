@@ -46,11 +46,12 @@ Pretokenizer ModelFlags::pretokenizer_choice() const {
 void EngineFlags::add_to(CLI::App& app) {
   app.add_option(
          "--backend", backend,
-         "What computes. simulator runs the layers of text and vision as the Neural Engine's "
+         "What computes. auto takes the Neural Engine where `clefkit doctor` has found it to be "
+         "right, else the CPU. simulator runs the layers of text and vision as the Neural Engine's "
          "programs, with its arithmetic as far as that is known: slowly, for small models. "
          "Of which machine, a colon says: simulator:ideal, :m1, :h15g (M3 Ultra), :m5, or "
          ":strict, where whatever a machine could get wrong is an error")
-      ->check(CLI::IsMember({"auto", "cpu", "simulator", "simulator:ideal", "simulator:m1",
+      ->check(CLI::IsMember({"auto", "ane", "cpu", "simulator", "simulator:ideal", "simulator:m1",
                              "simulator:h15g", "simulator:m5", "simulator:strict"}))
       ->capture_default_str();
   app.add_option("--threads", threads, "Number of threads (default: all processors)")

@@ -67,6 +67,7 @@ int run(int argc, char** argv) {
   add_inspect_command(line);
   add_verify_command(line);
   add_bench_command(line);
+  add_doctor_command(line);
   add_serve_command(line);
   add_clients_command(line);
 

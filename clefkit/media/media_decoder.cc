@@ -11,10 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path find_program(const fs::path& given) {
-  return find_companion_program("clefkit-media-decoder", "CLEFKIT_MEDIA_DECODER", given);
-}
-
 void check_size(std::size_t bytes, const MediaLimits& limits, const std::string& where) {
   if (bytes > limits.bytes) {
     throw_error(ErrorCode::kInvalidArgument, where, "{} bytes, expected at most {}", bytes,
@@ -44,13 +40,17 @@ decoder::JobHeader job_of(decoder::JobKind kind, std::size_t bytes, const MediaL
 
 }  // namespace
 
+fs::path find_media_decoder(const fs::path& given) {
+  return find_companion_program("clefkit-media-decoder", "CLEFKIT_MEDIA_DECODER", given);
+}
+
 MediaDecoder::MediaDecoder(MediaLimits limits, fs::path program)
     : limits_(limits), program_(std::move(program)) {}
 
 Image MediaDecoder::decode_image(std::span<const std::uint8_t> bytes, ExifOrientation orientation,
                                  const std::string& where, const CancelToken* cancel) const {
   check_size(bytes.size(), limits_, where);
-  DecoderProcess process(find_program(program_), where, limits_.decode_time, cancel);
+  DecoderProcess process(find_media_decoder(program_), where, limits_.decode_time, cancel);
   decoder::JobHeader job = job_of(decoder::JobKind::kImage, bytes.size(), limits_);
   job.apply_exif = orientation == ExifOrientation::kApply ? 1 : 0;
   process.send(bytes_of(job));
@@ -64,7 +64,7 @@ void MediaDecoder::decode_video(
     const std::function<void(const Image& frame, double seconds)>& take,
     const CancelToken* cancel) const {
   check_size(bytes.size(), limits_, where);
-  DecoderProcess process(find_program(program_), where, limits_.decode_time, cancel);
+  DecoderProcess process(find_media_decoder(program_), where, limits_.decode_time, cancel);
   process.send(bytes_of(job_of(decoder::JobKind::kVideo, bytes.size(), limits_)));
   process.send(bytes);
   const std::vector<double> seconds = process.receive_times(limits_.frames, limits_.clip_seconds);

@@ -29,6 +29,9 @@ struct MediaLimits {
 // Whether a picture is turned as its EXIF orientation says; the reference does not.
 enum class ExifOrientation { kApply, kIgnore };
 
+// The program that decodes: `given`, or as MediaDecoder finds it. Throws Error(kUnavailable).
+std::filesystem::path find_media_decoder(const std::filesystem::path& given = {});
+
 // Decodes media from strangers in a process of its own that has no files, no network, little memory
 // and little time, so that a decoder's defect costs one request at most. One call at a time.
 class MediaDecoder {
