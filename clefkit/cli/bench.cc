@@ -45,7 +45,8 @@ struct BenchCommand {
     std::string out = fmt::format(
         "{}: ready in {:.2f} s; backend {}, {} threads, median of {} runs\n\n",
         facts.find("model")->string(), number(facts, "load_seconds"),
-        facts.find("backend")->string(), number(facts, "threads"), number(facts, "repeats"));
+        facts.find("backend")->string() + as_reason(facts.find("backend_reason")->string()),
+        number(facts, "threads"), number(facts, "repeats"));
     for (const Json& length : facts.find("lengths")->items()) {
       out += fmt::format("  {:>6} tokens  {:>9.1f} tokens/s  {:>8.3f} s ", number(length, "tokens"),
                          number(length, "tokens_per_second"), number(length, "seconds"));

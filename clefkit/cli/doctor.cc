@@ -148,7 +148,7 @@ struct DoctorCommand {
     if (const Json* const choice = body.find("auto")) {
       const std::string reason = text(*choice, "reason");
       out += fmt::format("\nfor {}, --backend auto takes {}{}\n", text(*choice, "model"),
-                         text(*choice, "backend"), reason.empty() ? "" : ": " + reason);
+                         text(*choice, "backend"), as_reason(reason));
     }
     return out;
   }

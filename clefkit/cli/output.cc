@@ -37,6 +37,8 @@ std::string amount_text(double amount) {
 
 }  // namespace
 
+std::string as_reason(const std::string& reason) { return reason.empty() ? "" : ": " + reason; }
+
 void write_out(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw_error(ErrorCode::kUnavailable, "standard output", "cannot write: {}",

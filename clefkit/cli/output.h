@@ -12,6 +12,9 @@ namespace clefkit::cli {
 void write_out(std::string_view text);
 void write_line(std::string_view text);
 
+// ": reason", or nothing.
+std::string as_reason(const std::string& reason);
+
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 bool stdin_is_terminal();

@@ -113,6 +113,8 @@ struct ServeCommand {
     EngineOptions engine_options = engine.options(model);
     if (engine_options.chunk_tokens == 0) engine_options.chunk_tokens = kChunkTokens;
     Engine engine_instance(open_model(model.directory()), engine_options);
+    fmt::print(stderr, "clefkit: computing by {}{}\n", engine_instance.backend().name(),
+               as_reason(engine_instance.backend_reason()));
     warm_up(engine_instance);
     options.model = {.name = engine_instance.model().name,
                      .digest = model_digest(model.directory()),

@@ -94,8 +94,7 @@ Json vision_facts(const Engine& engine, const BenchOptions& options) {
   const VisionConfig& config = model.config.vision;
   constexpr VisionSegment kPicture{32, 32};
   const std::size_t patches = kPicture.patches(), tokens = patches / 4;
-  const auto backend =
-      choose_backend(engine.backend().name(), model, engine.precision()).backend;
+  const auto backend = choose_backend(engine.backend().name(), model, engine.precision()).backend;
   Executor executor(engine.thread_count());
   const ComputeContext context{executor, options.cancel, nullptr};
   const std::vector<float> pixels = noise(patches * config.patch_values());
@@ -178,6 +177,7 @@ Json run_bench(Engine& engine, const BenchOptions& options) {
   const ProcessMemory memory = process_memory();
   return Json::object(
       {{"backend", engine.backend().name()},
+       {"backend_reason", engine.backend_reason()},
        {"threads", static_cast<std::uint64_t>(engine.thread_count())},
        {"repeats", static_cast<std::uint64_t>(options.repeats)},
        {"lengths", std::move(lengths)},

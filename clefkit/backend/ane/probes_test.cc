@@ -9,10 +9,13 @@
 #include <string>
 
 #include "clefkit/backend/ane/fake_device.h"
+#include "clefkit/backend/ane/program_weights.h"
 #include "clefkit/backend/ane/simulator_device.h"
 #include "clefkit/backend/ane/text_programs.h"
 #include "clefkit/mil/parser.h"
+#include "clefkit/mil/printer.h"
 #include "clefkit/model/checkpoint.h"
+#include "clefkit/programs/vision_block_program.h"
 
 namespace clefkit::ane {
 namespace {
@@ -100,6 +103,14 @@ TEST(Probes, ContainEveryOperationOfThePrograms) {
     const bool is_attention = programs.plan()[i].kind == ProgramKind::kAttention;
     add_operations(programs.source(i, is_attention ? 1024 : 0).mil, used);
   }
+  const std::vector<PlannedProgram> vision = plan_vision_programs(model.config);
+  const ProgramWeights weights(model, vision[0]);
+  const auto find = [&](const std::string& tensor) -> const BlobWeight& {
+    return weights.find(tensor);
+  };
+  add_operations(mil::to_text(emit_vision_block(model.config.vision, 0, find,
+                                                {.weight_path = mil::kWeightPath, .patches = 64})),
+                 used);
   EXPECT_GT(used.size(), 15U);
   for (const std::string& operation : used) EXPECT_TRUE(probed.contains(operation)) << operation;
 }
