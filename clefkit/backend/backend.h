@@ -31,8 +31,16 @@ struct TextChunk {
   std::span<const std::int32_t> temporal, height, width;
 };
 
-// Called after each layer with its output for the chunk; for tracing.
-using LayerObserver = std::function<void(std::size_t layer, MatrixView<const float> hidden)>;
+// For tracing and measuring: what the text layers make of a chunk. Both may be empty, and then cost
+// nothing.
+struct TextObserver {
+  // After each layer, its output for the whole chunk, [tokens, hidden_size].
+  std::function<void(std::size_t layer, MatrixView<const float> hidden)> layer_output{};
+  // The input of a layer's down-projection, SiLU(gate) · up, [tokens, intermediate_size], before
+  // the layer's output. May come in several calls, each with the next of the chunk's tokens. Only
+  // the CPU backend has it to show: programs keep it to themselves.
+  std::function<void(std::size_t layer, MatrixView<const float> rows)> mlp_activations{};
+};
 
 // The patches of one picture, or of one frame pair of a video: they attend to each other only.
 struct VisionSegment {
@@ -66,7 +74,7 @@ class Backend {
   // Appends a chunk of 1 … capacity tokens to the sequence. Throws Error(kCancelled) as the
   // context says; the state is then unusable.
   virtual void prefill(const ComputeContext& context, SequenceState& state, const TextChunk& chunk,
-                       const LayerObserver& observer) = 0;
+                       const TextObserver& observer) = 0;
   // The number of patches a vision call is best given; segments are packed up to it
   // (vision_packing.h).
   virtual std::size_t vision_patches() const = 0;

@@ -49,7 +49,7 @@ class BackendSuite : public ::testing::TestWithParam<BackendUnderTest> {
 
   // Appends rows [first, first + count) to the sequence and returns the last layer's output.
   Rows append(SequenceState& sequence, const Rows& rows, std::size_t first, std::size_t count,
-              const ComputeContext& context, const LayerObserver& observer = {}) {
+              const ComputeContext& context, const TextObserver& observer = {}) {
     Rows hidden(rows.begin() + static_cast<std::ptrdiff_t>(first * hidden_size()),
                 rows.begin() + static_cast<std::ptrdiff_t>((first + count) * hidden_size()));
     std::vector<std::int32_t> positions(count);
@@ -186,13 +186,13 @@ TEST_P(BackendSuite, ShowsEveryLayerInOrder) {
   std::vector<std::size_t> layers;
   Rows last;
   const Rows out = append(*sequence, rows, 0, 20, {executor_},
-                          [&](std::size_t layer, MatrixView<const float> hidden) {
+                          {.layer_output = [&](std::size_t layer, MatrixView<const float> hidden) {
                             layers.push_back(layer);
                             last.clear();
                             for (std::size_t i = 0; i < hidden.rows; ++i) {
                               last.insert(last.end(), hidden.row(i).begin(), hidden.row(i).end());
                             }
-                          });
+                          }});
   std::vector<std::size_t> expected(model_.config.text.num_hidden_layers);
   std::iota(expected.begin(), expected.end(), std::size_t{0});
   EXPECT_EQ(layers, expected);
@@ -205,10 +205,11 @@ TEST_P(BackendSuite, StopsWithinALayerWhenCancelled) {
   CancelToken token;
   std::size_t seen = 0;
   try {
-    append(*sequence, rows, 0, 20, {executor_, &token}, [&](std::size_t, MatrixView<const float>) {
-      ++seen;
-      token.cancel();
-    });
+    append(*sequence, rows, 0, 20, {executor_, &token},
+           {.layer_output = [&](std::size_t, MatrixView<const float>) {
+             ++seen;
+             token.cancel();
+           }});
     FAIL() << "ran to the end";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kCancelled);

@@ -49,6 +49,8 @@ struct AskOptions {
   // Null, or where the time of each stage is counted: vision, embedding, linear, delta rule,
   // attention, elementwise, head.
   StageTimes* times = nullptr;
+  // Null, or who is shown what the text layers compute; it outlives the call. Reuses nothing.
+  const TextObserver* observer = nullptr;
   // Called on the caller's thread after each chunk.
   std::function<void(std::size_t done_tokens, std::size_t total_tokens)> progress{};
 };

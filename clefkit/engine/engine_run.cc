@@ -58,8 +58,8 @@ struct EngineRun::State {
         prepared(std::move(the_prepared)),
         options(the_options),
         trace(the_trace),
-        // A trace shows every token, so it computes every token.
-        use_cache(the_options.use_cache && the_trace == nullptr),
+        // Who looks on is shown every token, so every token is computed.
+        use_cache(the_options.use_cache && the_trace == nullptr && the_options.observer == nullptr),
         chunks(chunk_schedule(prepared.record, the_engine.chunk_tokens_)) {}
 
   ComputeContext context() const { return {engine.executor_, options.cancel, options.times}; }
@@ -173,10 +173,14 @@ void EngineRun::State::prefill(const TokenSpan& chunk) {
   const auto positions = [&](const std::vector<std::int32_t>& all) {
     return std::span(all).subspan(chunk.begin, count);
   };
-  LayerObserver observer;
+  TextObserver observer;
+  if (options.observer != nullptr) observer = *options.observer;
   if (trace != nullptr) {
-    observer = [&](std::size_t layer, MatrixView<const float> output) {
+    observer.layer_output = [&](std::size_t layer, MatrixView<const float> output) {
       trace->add_rows(fmt::format("layers.{}.output", layer), tokens, chunk.begin, output);
+      if (options.observer != nullptr && options.observer->layer_output) {
+        options.observer->layer_output(layer, output);
+      }
     };
   }
   {

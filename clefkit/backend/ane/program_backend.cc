@@ -160,7 +160,7 @@ void ProgramBackend::run_attention(std::size_t program, ProgramSequence& sequenc
 }
 
 void ProgramBackend::prefill(const ComputeContext& context, SequenceState& state,
-                             const TextChunk& chunk, const LayerObserver& observer) {
+                             const TextChunk& chunk, const TextObserver& observer) {
   auto& sequence = dynamic_cast<ProgramSequence&>(state);
   const MatrixView<float> hidden = chunk.hidden;
   assert(hidden.rows > 0 && hidden.columns == model_.config.text.hidden_size);
@@ -184,7 +184,7 @@ void ProgramBackend::prefill(const ComputeContext& context, SequenceState& state
       const bool is_attention = plan[program].kind == ProgramKind::kAttention;
       is_attention ? run_attention(program, sequence, piece, x)
                    : run_layers(program, sequence, piece, x);
-      if (!observer || is_attention) continue;
+      if (!observer.layer_output || is_attention) continue;
       to_rows();
       std::vector<float>& all = seen[plan[program].layers.back()];
       for (std::size_t token = 0; token < rows.rows; ++token) {
@@ -195,7 +195,7 @@ void ProgramBackend::prefill(const ComputeContext& context, SequenceState& state
     sequence.append(piece.tokens);
   }
   for (const auto& [layer, rows] : seen) {
-    observer(layer, {rows.data(), hidden.rows, hidden.columns});
+    observer.layer_output(layer, {rows.data(), hidden.rows, hidden.columns});
   }
 }
 

@@ -32,10 +32,11 @@ class ProgramBackend final : public Backend {
   std::string_view name() const override { return device_->name(); }
   std::size_t chunk_tokens() const override;
   std::unique_ptr<SequenceState> new_sequence(std::size_t capacity_tokens) const override;
-  // The observer sees the layers that end with a program: with the split plan all of them. Throws
-  // Error: kUnsupported beyond the longest context, and as ProgramSet.
+  // The observer sees the output of layers that end with a program, with the split plan all of
+  // them, and nothing from within a program. Throws Error: kUnsupported beyond the longest context,
+  // and as ProgramSet.
   void prefill(const ComputeContext& context, SequenceState& state, const TextChunk& chunk,
-               const LayerObserver& observer) override;
+               const TextObserver& observer) override;
   std::size_t vision_patches() const override;
   // By the programs unless one of the pictures has more patches than a call takes: then as the
   // fallback does, bit for bit. Throws Error as ProgramVision and as the fallback.

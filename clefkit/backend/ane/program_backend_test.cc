@@ -46,12 +46,12 @@ Layers layers_of(Backend& backend, const Model& model, const std::vector<std::si
                      .temporal = positions,
                      .height = positions,
                      .width = positions},
-                    [&](std::size_t layer, MatrixView<const float> hidden) {
+                    {.layer_output = [&](std::size_t layer, MatrixView<const float> hidden) {
                       for (std::size_t token = 0; token < hidden.rows; ++token) {
                         layers[layer].insert(layers[layer].end(), hidden.row(token).begin(),
                                              hidden.row(token).end());
                       }
-                    });
+                    }});
   }
   EXPECT_EQ(sequence->tokens(), tokens);
   return layers;

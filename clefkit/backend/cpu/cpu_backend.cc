@@ -53,7 +53,7 @@ std::unique_ptr<SequenceState> CpuBackend::new_sequence(std::size_t capacity_tok
 }
 
 void CpuBackend::prefill(const ComputeContext& context, SequenceState& state,
-                         const TextChunk& chunk, const LayerObserver& observer) {
+                         const TextChunk& chunk, const TextObserver& observer) {
   auto& sequence = dynamic_cast<CpuSequence&>(state);
   const MatrixView<float> hidden = chunk.hidden;
   const std::size_t tokens = hidden.rows, past = sequence.tokens();
@@ -84,11 +84,18 @@ void CpuBackend::prefill(const ComputeContext& context, SequenceState& state,
     add(context, hidden, branch);
 
     rms_norm(context, hidden, layer.post_attention_layernorm, eps, normed);
-    layer.mlp.forward(context, normed, workspace_, branch);
+    {
+      const Workspace::Scope mlp_scope(workspace_);
+      const MatrixView<float> inner =
+          workspace_.matrix(tokens, model_.config.text.intermediate_size);
+      layer.mlp.activate(context, normed, workspace_, inner);
+      if (observer.mlp_activations) observer.mlp_activations(i, inner);
+      layer.mlp.project(context, inner, branch);
+    }
     add(context, hidden, branch);
 
     check_results(model_, hidden, text_layer_prefix(i), fmt::format("layers.{}", i));
-    if (observer) observer(i, hidden);
+    if (observer.layer_output) observer.layer_output(i, hidden);
   }
   sequence.append(tokens);
 }

@@ -10,9 +10,9 @@
 #include "clefkit/backend/cpu/full_attention_layer.h"
 #include "clefkit/backend/cpu/linear_attention_layer.h"
 #include "clefkit/backend/cpu/mlp.h"
-#include "clefkit/backend/rotary.h"
 #include "clefkit/backend/cpu/vision_encoder.h"
 #include "clefkit/backend/cpu/workspace.h"
+#include "clefkit/backend/rotary.h"
 #include "clefkit/kernels/linear.h"
 #include "clefkit/model/model.h"
 
@@ -29,7 +29,7 @@ class CpuBackend final : public Backend {
   std::size_t chunk_tokens() const override;
   std::unique_ptr<SequenceState> new_sequence(std::size_t capacity_tokens) const override;
   void prefill(const ComputeContext& context, SequenceState& state, const TextChunk& chunk,
-               const LayerObserver& observer) override;
+               const TextObserver& observer) override;
   std::size_t vision_patches() const override;
   void encode_vision(const ComputeContext& context, const VisionBatch& batch,
                      const VisionObserver& observer) override;

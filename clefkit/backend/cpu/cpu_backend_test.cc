@@ -114,7 +114,7 @@ void expect_reference_layers(const std::string& checkpoint, const std::string& t
                    .temporal = positions[0],
                    .height = positions[1],
                    .width = positions[2]},
-                  [&](std::size_t layer, MatrixView<const float> output) {
+                  {.layer_output = [&](std::size_t layer, MatrixView<const float> output) {
                     const TensorView* expected = file.find(fmt::format("layers.{}.output", layer));
                     if (expected == nullptr) return;
                     ++compared;
@@ -126,7 +126,7 @@ void expect_reference_layers(const std::string& checkpoint, const std::string& t
                     }
                     const double rms = std::sqrt(square_sum / static_cast<double>(tokens * width));
                     EXPECT_LE(largest / rms, 5e-4) << "layer " << layer;
-                  });
+                  }});
   EXPECT_EQ(compared, model.config.text.num_hidden_layers);
 }
 

@@ -16,15 +16,18 @@ Mlp::Mlp(const Model& model, const std::string& prefix, Precision precision) {
   down_proj_ = linear_layer(model, name + "down_proj.weight", hidden, intermediate, precision);
 }
 
-void Mlp::forward(const ComputeContext& context, MatrixView<const float> x, Workspace& workspace,
-                  MatrixView<float> out) const {
+void Mlp::activate(const ComputeContext& context, MatrixView<const float> x, Workspace& workspace,
+                   MatrixView<float> inner) const {
   const Workspace::Scope scope(workspace);
-  const MatrixView<float> gate = workspace.matrix(x.rows, gate_proj_.out_features());
   const MatrixView<float> up = workspace.matrix(x.rows, up_proj_.out_features());
-  const std::array inputs{LinearOutput{&gate_proj_, gate}, LinearOutput{&up_proj_, up}};
+  const std::array inputs{LinearOutput{&gate_proj_, inner}, LinearOutput{&up_proj_, up}};
   apply_linears(context, x, inputs);
-  silu_multiply(context, gate, up);
-  down_proj_.apply(context, gate, out);
+  silu_multiply(context, inner, up);
+}
+
+void Mlp::project(const ComputeContext& context, MatrixView<const float> inner,
+                  MatrixView<float> out) const {
+  down_proj_.apply(context, inner, out);
 }
 
 }  // namespace clefkit::cpu

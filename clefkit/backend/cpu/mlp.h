@@ -8,14 +8,18 @@
 
 namespace clefkit::cpu {
 
-// SwiGLU: down(silu(gate(x)) ⊙ up(x)) (model.md 2.1). The model must outlive it.
+// SwiGLU: down(silu(gate(x)) ⊙ up(x)) (model.md 2.1), in two steps, so that what lies between them
+// can be looked at. The model must outlive it.
 class Mlp {
  public:
   // `prefix` is that of the layer's tensors: "model.language_model.layers.7.".
   Mlp(const Model& model, const std::string& prefix, Precision precision);
 
-  // x, out: [tokens, hidden_size], not overlapping.
-  void forward(const ComputeContext& context, MatrixView<const float> x, Workspace& workspace,
+  // inner = silu(gate(x)) ⊙ up(x). x: [tokens, hidden_size], inner: [tokens, intermediate_size].
+  void activate(const ComputeContext& context, MatrixView<const float> x, Workspace& workspace,
+                MatrixView<float> inner) const;
+  // out = down(inner), [tokens, hidden_size].
+  void project(const ComputeContext& context, MatrixView<const float> inner,
                MatrixView<float> out) const;
 
  private:
