@@ -65,22 +65,8 @@ struct VerifyCommand {
   }
 
   std::vector<Request> read_requests() const {
-    std::vector<Request> requests;
-    if (requests_path.empty()) return requests;
-    const std::string lines = read_input(requests_path, kInputLimitBytes);
-    std::size_t number = 0;
-    for (std::string_view rest = lines; !rest.empty();) {
-      const std::size_t end = rest.find('\n');
-      const std::string_view line = rest.substr(0, end);
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-      ++number;
-      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      requests.push_back(parse_request(line, fmt::format("{} line {}", requests_path, number)));
-    }
-    if (requests.empty()) {
-      throw_error(ErrorCode::kInvalidArgument, requests_path, "no requests, expected one a line");
-    }
-    return requests;
+    if (requests_path.empty()) return {};
+    return parse_request_lines(read_input(requests_path, kInputLimitBytes), requests_path);
   }
 
   void check_files(const ComputeContext& context) {

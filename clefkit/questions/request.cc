@@ -187,6 +187,29 @@ Request parse_request(std::string_view json, const std::string& where,
   return request_from_json(parse_json(json, where, json_limits_of(limits)), where, limits);
 }
 
+std::vector<Request> parse_request_lines(std::string_view lines, const std::string& where) {
+  std::vector<Request> requests;
+  std::size_t number = 0;
+  for (std::string_view rest = lines; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    const std::string place = fmt::format("{} line {}", where, number);
+    try {
+      requests.push_back(parse_request(line, place));
+    } catch (const Error& error) {
+      if (error.where().starts_with(place)) throw;
+      throw Error(error.code(), place + ": " + error.where(), error.message());
+    }
+  }
+  if (requests.empty()) {
+    throw_error(ErrorCode::kInvalidArgument, where, "no requests, expected one a line");
+  }
+  return requests;
+}
+
 Request request_from_json(Json json, const std::string& where, const RequestLimits& limits) {
   if (!json.is_object()) refuse_invalid(where, "{}, expected an object", found(&json));
   require_unique_keys(json.members(), where);

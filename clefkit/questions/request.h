@@ -80,6 +80,10 @@ JsonLimits json_limits_of(const RequestLimits& limits);
 Request parse_request(std::string_view json, const std::string& where,
                       const RequestLimits& limits = {});
 
+// One request a line; blank lines are passed over. `where` and the number of the line stand before
+// an error. Throws Error(kInvalidArgument) when there is none.
+std::vector<Request> parse_request_lines(std::string_view lines, const std::string& where);
+
 // The same from parsed JSON, for callers that read members of their own first.
 Request request_from_json(Json json, const std::string& where, const RequestLimits& limits = {});
 

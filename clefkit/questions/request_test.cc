@@ -274,5 +274,23 @@ TEST(Request, HasALimitedSizeAndDepth) {
   EXPECT_EQ(message_of(nested(64)), "request.json: JSON nested more than 64 deep");
 }
 
+TEST(RequestLines, AreOneRequestEach) {
+  const std::string line = with_question(R"({"type": "noul"})");
+  EXPECT_EQ(parse_request_lines(line + "\n\n \t\r\n" + line + "\r\n" + line, "f").size(), 3u);
+  const auto message = [](const std::string& lines) {
+    try {
+      parse_request_lines(lines, "f.jsonl");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(message("\n"), "f.jsonl: no requests, expected one a line");
+  EXPECT_EQ(message(""), "f.jsonl: no requests, expected one a line");
+  EXPECT_TRUE(message(line + "\n\n{\n").starts_with("f.jsonl line 3: not valid JSON"));
+  EXPECT_EQ(message(line + "\n{}"), "f.jsonl line 2: state: missing, expected any JSON value");
+}
+
 }  // namespace
 }  // namespace clefkit
