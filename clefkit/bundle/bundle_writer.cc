@@ -177,6 +177,16 @@ Json BundleWriter::add_file(const std::string& path, std::string_view text) {
   });
 }
 
+Json BundleWriter::remember(const std::string& name, const std::function<Json()>& make) {
+  if (const auto earlier = finished_.find(name); earlier != finished_.end()) {
+    return earlier->second.note;
+  }
+  Json note = make();
+  append_journal(
+      Json::object({{"path", name}, {"bytes", std::uint64_t{0}}, {"sha256", ""}, {"note", note}}));
+  return note;
+}
+
 void BundleWriter::finish(Manifest manifest) {
   manifest.files = files_;
   write_file(partial_ / kManifestFile, to_pretty_string(manifest_to_json(manifest)) + "\n");

@@ -38,6 +38,10 @@ class BundleWriter {
   Json add_file(const std::string& path, const WriteFile& write);
   Json add_file(const std::string& path, std::string_view text);
 
+  // What an earlier run knew under that name, else what `make` returns; the journal keeps it. For
+  // what takes long to find out and stands in no file. No file has the name.
+  Json remember(const std::string& name, const std::function<Json()>& make);
+
   // Where a file lies that was added, until finish().
   std::filesystem::path place_of(const std::string& path) const { return partial_ / path; }
 

@@ -77,6 +77,19 @@ TEST_F(BundleWriterTest, GoesOnWhereAnEarlierRunStopped) {
   EXPECT_EQ(read_file(out_ / "b", 2000), std::string(1000, 'b'));
 }
 
+TEST_F(BundleWriterTest, RemembersWhatStandsInNoFile) {
+  int measured = 0;
+  const auto measure = [&] { return Json(++measured); };
+  {
+    BundleWriter writer(out_, "f");
+    EXPECT_EQ(writer.remember("calibration", measure), Json(1));
+  }
+  BundleWriter writer(out_, "f");
+  EXPECT_EQ(writer.remember("calibration", measure), Json(1));
+  EXPECT_EQ(writer.remember("another", measure), Json(2));
+  EXPECT_TRUE(writer.files().empty());
+}
+
 TEST_F(BundleWriterTest, MakesAFileAgainWhoseBytesChanged) {
   {
     BundleWriter writer(out_, "f");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -59,6 +60,14 @@ class Reader {
     return values;
   }
 
+  std::string sha256(const char* key) const {
+    std::string digest = text(key);
+    if (digest.size() != 64 || digest.find_first_not_of("0123456789abcdef") != std::string::npos) {
+      fail(path(key), Json(digest), "64 lower-case hexadecimal digits");
+    }
+    return digest;
+  }
+
   double number(const char* key) const {
     const auto value = member(key).as_double();
     if (!value || !std::isfinite(*value)) fail(path(key), member(key), "a finite number");
@@ -70,6 +79,11 @@ class Reader {
     if (value == nullptr) return otherwise;
     if (!value->is_bool()) fail(path(key), *value, "true or false");
     return value->boolean();
+  }
+
+  bool has(const char* key) const {
+    const Json* const value = object_.find(key);
+    return value != nullptr && !value->is_null();
   }
 
   Reader object(const char* key) const { return {member(key), path(key)}; }
@@ -120,12 +134,8 @@ void check_path(const std::string& path, const std::string& where) {
 
 FileRecord read_file_record(const Json& item, const std::string& where) {
   const Reader reader(item, where);
-  FileRecord file{reader.text("path"), reader.integer("bytes"), reader.text("sha256")};
+  FileRecord file{reader.text("path"), reader.integer("bytes"), reader.sha256("sha256")};
   check_path(file.path, where + ".path");
-  const bool is_hex = file.sha256.size() == 64 &&
-                      file.sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (!is_hex)
-    Reader::fail(where + ".sha256", Json(file.sha256), "64 lower-case hexadecimal digits");
   return file;
 }
 
@@ -253,9 +263,62 @@ ProgramRecord read_program(const Json& item, const std::string& place) {
   return program;
 }
 
+Json calibration_to_json(const TextScales& scales) {
+  if (scales.calibration_sha256.empty()) return {};
+  return Json::object({{"sha256", scales.calibration_sha256}, {"tokens", scales.tokens}});
+}
+
+MlpScale read_mlp_scale(const Json& item, const std::string& place) {
+  const Reader reader(item, place);
+  MlpScale scale{.layer = static_cast<std::size_t>(reader.integer("layer")),
+                 .factor = reader.integer("factor")};
+  if (!std::has_single_bit(scale.factor) || scale.factor > kLargestMlpFactor) {
+    Reader::fail(reader.path("factor"), Json(scale.factor), "1, 2, 4, 8 or 16");
+  }
+  for (const auto& [key, value] : {std::pair{"largest_activation", &scale.largest_activation},
+                                   std::pair{"largest_sum", &scale.largest_sum}}) {
+    *value = reader.number(key);
+    if (!(*value >= 0)) Reader::fail(reader.path(key), Json(*value), "a number from 0 on");
+  }
+  return scale;
+}
+
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace
+
+Json scales_to_json(const TextScales& scales) {
+  Json mlp = Json::array();
+  for (const MlpScale& scale : scales.mlp) {
+    mlp.push_back(Json::object({{"layer", std::uint64_t{scale.layer}},
+                                {"factor", scale.factor},
+                                {"largest_activation", scale.largest_activation},
+                                {"largest_sum", scale.largest_sum}}));
+  }
+  return Json::object({{"calibration", calibration_to_json(scales)}, {"mlp", std::move(mlp)}});
+}
+
+TextScales scales_from_json(const Json& json, const std::string& where) {
+  const Reader reader(json, where);
+  TextScales scales;
+  if (reader.has("calibration")) {
+    const Reader calibration = reader.object("calibration");
+    scales.calibration_sha256 = calibration.sha256("sha256");
+    scales.tokens = calibration.integer("tokens");
+  }
+  reader.each("mlp", [&](const Json& item, const std::string& place) {
+    scales.mlp.push_back(read_mlp_scale(item, place));
+    const std::size_t count = scales.mlp.size();
+    if (count > 1 && scales.mlp[count - 1].layer <= scales.mlp[count - 2].layer) {
+      Reader::fail(place + ".layer", Json(std::uint64_t{scales.mlp.back().layer}),
+                   "layers in their order, each once");
+    }
+  });
+  if (scales.calibration_sha256.empty() && !scales.mlp.empty()) {
+    Reader::fail(reader.path("calibration"), Json(), "what the factors were measured on");
+  }
+  return scales;
+}
 
 Json manifest_to_json(const Manifest& manifest) {
   return Json::object(
@@ -271,6 +334,7 @@ Json manifest_to_json(const Manifest& manifest) {
        {"quantization", quantization_to_json(manifest)},
        {"weights", weights_to_json(manifest.weights)},
        {"programs", programs_to_json(manifest.programs)},
+       {"scales", scales_to_json(manifest.scales)},
        {"files", files_to_json(manifest.files)}});
 }
 
@@ -333,6 +397,9 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
     root.each("programs", [&](const Json& item, const std::string& place) {
       manifest.programs.push_back(read_program(item, place));
     });
+  }
+  if (const Json* const scales = json.find("scales")) {
+    manifest.scales = scales_from_json(*scales, root.path("scales"));
   }
   root.each("files", [&](const Json& item, const std::string& place) {
     manifest.files.push_back(read_file_record(item, place));

@@ -10,6 +10,7 @@
 #include "clefkit/base/json.h"
 #include "clefkit/model/blob_weight.h"
 #include "clefkit/model/program_record.h"
+#include "clefkit/model/text_scales.h"
 
 namespace clefkit {
 
@@ -54,10 +55,17 @@ struct Manifest {
   std::vector<KeptTensor> kept;
   std::vector<BlobWeight> weights;
   std::vector<ProgramRecord> programs;  // None in bundles of before.
+  TextScales scales;                    // The same.
   std::vector<FileRecord> files;        // Every file of the bundle but the manifest itself.
 };
 
 Json manifest_to_json(const Manifest& manifest);
+
+// Its member `scales`. Reading throws Error(kCorruptData) with the key's path for anything but
+// factors of 1 to 16, layers in order and finite maxima; how many layers there are, only the model
+// knows.
+Json scales_to_json(const TextScales& scales);
+TextScales scales_from_json(const Json& json, const std::string& where);
 
 // Checks the format and its version first, then structure, ranges and paths. Unknown keys are
 // ignored. Throws Error(kCorruptData) with the key's path.

@@ -36,6 +36,9 @@ Manifest example() {
                         .weights = "programs/text/a.bin",
                         .inputs = {{"x", {1, 64, 1, 128}}},
                         .outputs = {{"x_out", {1, 64, 1, 128}}}}};
+  manifest.scales = {.calibration_sha256 = kHash,
+                     .tokens = 321,
+                     .mlp = {{0, 16, 4, 128}, {2, 1, 0, 0}, {3, 8, 64, 512}}};
   manifest.files = {{"programs/text/a.bin", 1280, kHash}, {"programs/text/a.mil", 99, kHash}};
   return manifest;
 }
@@ -117,6 +120,56 @@ TEST(Manifest, ListsTheFilesOfItsPrograms) {
   Json json = manifest_to_json(example());
   std::erase_if(json.members(), [](const Json::Member& m) { return m.first == "programs"; });
   EXPECT_TRUE(parse_manifest(to_string(json), "m").programs.empty());
+}
+
+TEST(Manifest, KeepsTheScalesOfItsPrograms) {
+  const TextScales scales = parse_manifest(to_string(manifest_to_json(example())), "m").scales;
+  EXPECT_EQ(scales.calibration_sha256, kHash);
+  EXPECT_EQ(scales.tokens, 321u);
+  ASSERT_EQ(scales.mlp.size(), 3u);
+  EXPECT_EQ(scales.mlp[2].layer, 3u);
+  EXPECT_EQ(scales.mlp[2].factor, 8u);
+  EXPECT_EQ(scales.mlp[2].largest_activation, 64);
+  EXPECT_EQ(scales.mlp[2].largest_sum, 512);
+  EXPECT_EQ(mlp_factors(scales), (MlpFactors{{0, 16}, {2, 1}, {3, 8}}));
+  // Bundles of before have none, others were not calibrated.
+  Json json = manifest_to_json(example());
+  std::erase_if(json.members(), [](const Json::Member& m) { return m.first == "scales"; });
+  EXPECT_TRUE(parse_manifest(to_string(json), "m").scales.mlp.empty());
+  json.set("scales", scales_to_json({}));
+  EXPECT_TRUE(parse_manifest(to_string(json), "m").scales.mlp.empty());
+}
+
+TEST(Manifest, RefusesScalesThatAreNone) {
+  for (const char* factor : {"0", "3", "32", "-2", "2.0", "1e9", "\"8\"", "null"}) {
+    EXPECT_THAT(message_of(changed("\"factor\":8", std::string("\"factor\":") + factor)),
+                HasSubstr("scales.mlp[2].factor: "))
+        << factor;
+  }
+  for (const char* largest : {"1e999", "-1", "null", "\"64\"", "true"}) {
+    EXPECT_THAT(message_of(changed("\"largest_activation\":64.0",
+                                   std::string("\"largest_activation\":") + largest)),
+                HasSubstr("scales.mlp[2].largest_activation: "))
+        << largest;
+  }
+  EXPECT_THAT(message_of(changed("\"largest_sum\":512.0", "\"largest_sum\":-1e999")),
+              HasSubstr("scales.mlp[2].largest_sum: "));
+  EXPECT_THAT(message_of(changed("\"largest_sum\":512.0", "\"sum\":512")),
+              HasSubstr("has no \"largest_sum\""));
+  for (const char* layer : {"0", "2", "1", "-3", "3.5", "99999999999999999999"}) {
+    EXPECT_THAT(message_of(changed("\"layer\":3", std::string("\"layer\":") + layer)),
+                HasSubstr("scales.mlp[2].layer: "))
+        << layer;
+  }
+  const std::string digest = "\"calibration\":{\"sha256\":\"" + kHash + "\"";
+  EXPECT_THAT(message_of(changed(digest, "\"calibration\":{\"sha256\":\"a\"")),
+              HasSubstr("scales.calibration.sha256: found \"a\""));
+  EXPECT_THAT(message_of(changed(digest + ",\"tokens\":321}", "\"calibration\":null")),
+              HasSubstr("scales.calibration: found null"));
+  EXPECT_THAT(message_of(changed("\"tokens\":321", "\"tokens\":-1")),
+              HasSubstr("scales.calibration.tokens: "));
+  EXPECT_THAT(message_of(changed("\"scales\":{", "\"scales\":[],\"other\":{")),
+              HasSubstr("scales: found an array, expected an object"));
 }
 
 TEST(Manifest, RefusesPathsThatLeaveTheBundle) {

@@ -155,6 +155,13 @@ Model open_bundle(const fs::path& directory) {
   checklist.check_complete(directory.string());
   tie_embeddings(model);
   model.programs = std::move(manifest.programs);
+  model.mlp_factors = mlp_factors(manifest.scales);
+  if (!manifest.scales.mlp.empty() &&
+      manifest.scales.mlp.back().layer >= model.config.text.num_hidden_layers) {
+    throw_error(ErrorCode::kCorruptData, (directory / kManifestFile).string(),
+                "scales.mlp: layer {}, expected below {}", manifest.scales.mlp.back().layer,
+                model.config.text.num_hidden_layers);
+  }
   const std::optional<FastPrecision> fast = read_fast_precision(directory);
   model.is_fast_accurate = fast && is_accurate_enough(*fast);
   return model;

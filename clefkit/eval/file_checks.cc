@@ -10,6 +10,7 @@
 #include "clefkit/bundle/bundle_files.h"
 #include "clefkit/bundle/bundle_program.h"
 #include "clefkit/bundle/open_bundle.h"
+#include "clefkit/programs/mlp_program.h"
 
 namespace clefkit {
 namespace {
@@ -41,9 +42,25 @@ bool are_ports(const std::vector<mil::Variable>& variables, const std::vector<Pr
       });
 }
 
-// What the checker finds in a program that the manifest names, and whether it has the ports that
-// stand there.
-std::string program_problem(const fs::path& bundle, const ProgramRecord& record) {
+// The first layer whose MLP has another factor in the program than in the manifest.
+std::string factor_problem(const mil::Function& function, const ProgramRecord& record,
+                           const MlpFactors& factors) {
+  if (record.kind == "attention") return {};
+  for (const std::size_t layer : record.layers) {
+    const auto named = factors.find(layer);
+    const double expected = named == factors.end() ? 1 : named->second;
+    if (const double found = mlp_factor_of(function, layer); found != expected) {
+      return fmt::format("the MLP of layer {} is scaled by {}, expected {} as the manifest says",
+                         layer, found, expected);
+    }
+  }
+  return {};
+}
+
+// What the checker finds in a program that the manifest names, and whether it has the ports and
+// the factors that stand there.
+std::string program_problem(const fs::path& bundle, const ProgramRecord& record,
+                            const MlpFactors& factors) {
   try {
     const mil::Program program = read_bundle_program(bundle, record);
     const mil::Function& function = program.functions.at(0);
@@ -51,7 +68,7 @@ std::string program_problem(const fs::path& bundle, const ProgramRecord& record)
         !are_ports(mil::output_variables(function), record.outputs)) {
       return "other inputs or outputs than the manifest says";
     }
-    return {};
+    return factor_problem(function, record, factors);
   } catch (const Error& error) {
     return error.message();
   }
@@ -82,10 +99,11 @@ std::vector<FileCheck> check_bundle_files(
   context.parallel_for(checks.size(), [&](std::size_t i, std::size_t) {
     checks[i].problem = problem_of(bundle, manifest.files[i], advance);
   });
+  const MlpFactors factors = mlp_factors(manifest.scales);
   for (const ProgramRecord& program : manifest.programs) {
     if (context.cancel != nullptr) context.cancel->throw_if_cancelled();
     const auto check = std::ranges::find(checks, program.mil, &FileCheck::path);
-    if (check->problem.empty()) check->problem = program_problem(bundle, program);
+    if (check->problem.empty()) check->problem = program_problem(bundle, program, factors);
   }
   for (const auto& entry : fs::recursive_directory_iterator(bundle)) {
     const std::string path = entry.path().lexically_relative(bundle).generic_string();

@@ -9,6 +9,7 @@
 #include "clefkit/base/mapped_file.h"
 #include "clefkit/model/config.h"
 #include "clefkit/model/program_record.h"
+#include "clefkit/model/text_scales.h"
 #include "clefkit/quant/lut6_matrix.h"
 #include "clefkit/safetensors/tensor_view.h"
 
@@ -36,6 +37,9 @@ struct Model : ModelFiles {
   std::vector<MappedFile> files;
   // The programs that a bundle holds, of the plan that it was converted with; else none.
   std::vector<ProgramRecord> programs;
+  // Those of a bundle's programs, whether it holds them or they are yet to be made; of a
+  // checkpoint's there are none.
+  MlpFactors mlp_factors{};
   // Whether `fast` has been measured to be accurate enough for a bundle (fast_precision.h).
   bool is_fast_accurate = false;
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "clefkit/base/error.h"
 #include "clefkit/mil/parser.h"
 #include "clefkit/mil/printer.h"
 #include "clefkit/mil/simulator.h"
@@ -17,19 +19,20 @@ constexpr std::size_t kHidden = 64, kInner = 160, kTokens = 12;
 const std::string kPrefix = "model.language_model.layers.3.";
 
 struct MlpTest : testing::Test {
-  MlpTest() {
+  // The size of the weights before the activation, and of x.
+  explicit MlpTest(float projections = 0.4f, float size = 3.0f) {
     config.hidden_size = kHidden;
     config.intermediate_size = kInner;
     config.rms_norm_eps = 1e-6f;
     TestNumbers numbers(7);
     weights.add_fp16(kPrefix + "post_attention_layernorm.weight", {kHidden},
                      numbers.vector(kHidden, 0.5f));
-    weights.add_lut6(kPrefix + "mlp.gate_proj.weight", kInner, kHidden, 0.4f, numbers);
-    weights.add_lut6(kPrefix + "mlp.up_proj.weight", kInner, kHidden, 0.4f, numbers);
+    weights.add_lut6(kPrefix + "mlp.gate_proj.weight", kInner, kHidden, projections, numbers);
+    weights.add_lut6(kPrefix + "mlp.up_proj.weight", kInner, kHidden, projections, numbers);
     weights.add_fp16(kPrefix + "mlp.down_proj.weight", {kHidden, kInner},
                      numbers.vector(kHidden * kInner, 0.2f));
     weights.finish();
-    x.values = numbers.vector(kHidden * kTokens, 3.0f);
+    x.values = numbers.vector(kHidden * kTokens, size);
   }
 
   mil::Program program(double scale, const Spellings& spellings = {}) const {
@@ -109,6 +112,55 @@ TEST_F(MlpTest, IsTheFormulaOnEveryMachine) {
     EXPECT_LT(largest_error(made, NumericProfile::kStrict), 0.03);
     EXPECT_LT(largest_error(made, NumericProfile::kM5), 0.03);
     EXPECT_LT(largest_error(made, NumericProfile::kH15g), 0.06);
+  }
+}
+
+TEST_F(MlpTest, SaysWhatItWasScaledBy) {
+  for (const double scale : {1.0, 2.0, 16.0}) {
+    const mil::Program read = mil::parse_program(mil::to_text(program(scale)), "mlp");
+    EXPECT_EQ(mlp_factor_of(read.functions[0], 3), scale);
+    EXPECT_EQ(mlp_factor_of(read.functions[0], 4), 1);  // There is none.
+  }
+}
+
+TEST_F(MlpTest, NoticesAScaleThatIsNotTakenBack) {
+  std::string text = mil::to_text(program(16));
+  const std::size_t at = text.find("(0x1p-4)");
+  ASSERT_NE(at, std::string::npos) << text;
+  text.replace(at, 8, "(0x1p-3)");
+  EXPECT_THROW(mlp_factor_of(mil::parse_program(text, "mlp").functions[0], 3), Error);
+}
+
+// Products of a size of 1e-5, which are subnormal.
+struct SmallMlpTest : MlpTest {
+  SmallMlpTest() : MlpTest(0.004f, 0.001f) {}
+};
+
+// What the factor is there for: a machine that rounds each product, and makes subnormal ones 0.
+TEST_F(SmallMlpTest, AFactorKeepsSmallProducts) {
+  const auto profile = mil::NumericProfile::kH15g;
+  EXPECT_LT(largest_error(program(16), profile), largest_error(program(1), profile) / 3);
+}
+
+TEST(MlpFactor, IsTheLargestThatLeavesEightTimesUpTo32768) {
+  EXPECT_EQ(choose_mlp_factor(1, 1), 16u);
+  EXPECT_EQ(choose_mlp_factor(1, 256), 16u);  // 16 · 256 · 8 = 2^15
+  EXPECT_EQ(choose_mlp_factor(1, 256.001), 8u);
+  EXPECT_EQ(choose_mlp_factor(512, 1), 8u);
+  EXPECT_EQ(choose_mlp_factor(512, 1024), 4u);
+  EXPECT_EQ(choose_mlp_factor(2048, 4), 2u);
+  EXPECT_EQ(choose_mlp_factor(2049, 4), 1u);
+  EXPECT_EQ(choose_mlp_factor(1e6, 1e9), 1u);
+  EXPECT_EQ(choose_mlp_factor(1e-30, 1e-30), 16u);
+}
+
+TEST(MlpFactor, IsOneWithoutAMeasurement) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double none : {0.0, -1.0, infinity, nan}) {
+    EXPECT_EQ(choose_mlp_factor(none, 1), 1u) << none;
+    EXPECT_EQ(choose_mlp_factor(1, none), 1u) << none;
+    EXPECT_EQ(choose_mlp_factor(none, none), 1u) << none;
   }
 }
 

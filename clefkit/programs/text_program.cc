@@ -29,9 +29,9 @@ class Emitter {
   mil::Program layers(const PlannedProgram& planned) {
     for (const std::size_t layer : planned.layers) {
       if (config_.layer_types.at(layer) == LayerType::kLinearAttention) add_linear(layer);
-      const auto scale = options_.mlp_scales.find(layer);
+      const auto factor = options_.mlp_factors.find(layer);
       x_ = emit_mlp(builder_, x_, config_, layer, find_weight_,
-                    scale == options_.mlp_scales.end() ? 1 : scale->second);
+                    factor == options_.mlp_factors.end() ? 1 : factor->second);
     }
     return finish();
   }

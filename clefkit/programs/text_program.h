@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
 
 #include "clefkit/mil/program.h"
 #include "clefkit/model/config.h"
 #include "clefkit/model/program_plan.h"
+#include "clefkit/model/text_scales.h"
 #include "clefkit/programs/mlp_program.h"
 #include "clefkit/programs/program_builder.h"
 
@@ -19,8 +19,7 @@ inline constexpr int kTextProgramRevision = 1;
 struct TextProgramOptions {
   Spellings spellings{};
   std::string weight_path{};  // What BLOBFILE names.
-  // By layer: what the input of its down-projection is multiplied with, a power of two; absent: 1.
-  std::map<std::size_t, double> mlp_scales{};
+  MlpFactors mlp_factors{};
 };
 
 // One program of the plan (bundle.md, "Program plan"), of kProgramTokens tokens, all ports FP16.

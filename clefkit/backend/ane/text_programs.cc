@@ -42,6 +42,7 @@ ProgramSource TextPrograms::source(std::size_t program, std::size_t context) {
   if (weights == nullptr) weights = std::make_unique<ProgramWeights>(model_, planned);
   TextProgramOptions options;
   options.weight_path = mil::kWeightPath;
+  options.mlp_factors = model_.mlp_factors;
   const auto find = [&](const std::string& tensor) -> const BlobWeight& {
     return weights->find(tensor);
   };
