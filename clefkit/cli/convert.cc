@@ -1,7 +1,12 @@
 #include "clefkit/convert/convert.h"
 
+#include "clefkit/base/sha256.h"
 #include "clefkit/cli/command.h"
+#include "clefkit/cli/flags.h"
 #include "clefkit/cli/output.h"
+#include "clefkit/cli/scales_text.h"
+#include "clefkit/eval/calibration.h"
+#include "clefkit/model/checkpoint.h"
 
 namespace clefkit::cli {
 namespace {
@@ -11,6 +16,7 @@ struct ConvertCommand {
   std::string output;
   std::string palette = "optimal";
   std::string plan = "grouped";
+  std::string calibration = "default";
   ConvertOptions options;
   std::size_t threads = 0;
   bool resume = false;
@@ -23,17 +29,43 @@ struct ConvertCommand {
     options.plan = plan == "grouped" ? PlanKind::kGrouped : PlanKind::kSplit;
     Executor executor(threads);
     const ComputeContext context{.executor = executor, .cancel = &interrupt_token()};
+    prepare_calibration(context);
     ConvertResult result;
     {
-      Progress progress("converting", "MB", quiet);
+      std::optional<Progress> progress;  // After the calibration's own.
       result = convert(checkpoint, output, options, context, [&](const ConvertProgress& step) {
-        progress.update(static_cast<double>(step.bytes_done) / 1e6,
-                        static_cast<double>(step.bytes_total) / 1e6,
-                        fmt::format("{}/{} tensors", step.tensors_done, step.tensors_total));
+        if (!progress) progress.emplace("converting", "MB", quiet);
+        progress->update(static_cast<double>(step.bytes_done) / 1e6,
+                         static_cast<double>(step.bytes_total) / 1e6,
+                         fmt::format("{}/{} tensors", step.tensors_done, step.tensors_total));
       });
     }
     report(result);
     return kDone;
+  }
+
+  // Reads the requests now, so that what is wrong with them is said before anything is written.
+  void prepare_calibration(const ComputeContext& context) {
+    if (calibration == "none") return;
+    const bool is_file = calibration != "default";
+    const std::string text =
+        is_file ? read_input(calibration, kInputLimitBytes) : std::string(built_in_calibration());
+    options.calibration.sha256 = sha256_hex(as_bytes(text));
+    options.calibration.measure = [this, &context, is_file, sha256 = options.calibration.sha256,
+                                   requests = parse_request_lines(text, calibration)] {
+      Engine engine(open_checkpoint(checkpoint),
+                    {.threads = threads, .backend = "cpu", .cache_bytes = 0});
+      Progress progress("calibrating", "requests", quiet);
+      AskOptions asking;
+      asking.media = MediaFlags().options_with_files(is_file ? calibration : std::string());
+      asking.cancel = context.cancel;
+      TextScales scales = measure_scales(
+          engine, requests, asking, context, [&](std::size_t done, std::size_t total) {
+            progress.update(static_cast<double>(done), static_cast<double>(total));
+          });
+      scales.calibration_sha256 = sha256;
+      return scales;
+    };
   }
 
   void report(const ConvertResult& result) const {
@@ -55,13 +87,14 @@ struct ConvertCommand {
            {"kept_tensors", static_cast<std::uint64_t>(result.manifest.kept.size())},
            {"mean_relative_rmse", mean},
            {"largest_relative_rmse", worst},
+           {"scales", scales_to_json(result.manifest.scales)},
            {"resumed", result.was_resumed}})));
     } else if (!quiet) {
       fmt::print(stderr,
                  "clefkit: {}: {:.1f} MB, {} tensors palettized ({}), relative RMSE {:.4f} in the "
-                 "mean and {:.4f} at most, {} text programs\n",
+                 "mean and {:.4f} at most, {} text programs; {}\n",
                  output, static_cast<double>(result.payload_bytes) / 1e6, count, palette, mean,
-                 worst, result.manifest.programs.size());
+                 worst, result.manifest.programs.size(), scales_text(result.manifest.scales));
     }
   }
 };
@@ -94,6 +127,11 @@ void add_convert_command(CommandLine& line) {
   app.add_option("--program-budget", command->options.program_budget,
                  "Text programs at most (default: 127 less those of vision and 3 spare)")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--calibration", command->calibration,
+                 "System One bodies, one a line, on which the scales of the programs are measured; "
+                 "default: three short ones; none: no scales")
+      ->type_name("FILE.jsonl")
+      ->capture_default_str();
   app.add_flag("--text-only", command->options.text_only, "Leave the vision encoder out");
   app.add_flag("--resume", command->resume,
                "Go on with a stopped conversion; that is what happens anyway when there is one");

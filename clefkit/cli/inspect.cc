@@ -1,8 +1,10 @@
 #include "clefkit/eval/inspect.h"
 
+#include "clefkit/bundle/manifest.h"
 #include "clefkit/bundle/open_model.h"
 #include "clefkit/cli/command.h"
 #include "clefkit/cli/output.h"
+#include "clefkit/cli/scales_text.h"
 
 namespace clefkit::cli {
 namespace {
@@ -37,7 +39,10 @@ std::string view(const Json& facts) {
   if (bundle.is_null()) return out;
   out += '\n';
   for (const auto& [key, value] : bundle.members()) {
-    if (!value.is_array()) out += fmt::format("  {:<26} {}\n", key, text_of(value));
+    if (value.is_array()) continue;
+    out +=
+        fmt::format("  {:<26} {}\n", key,
+                    key == "scales" ? scales_text(scales_from_json(value, key)) : text_of(value));
   }
   out += fmt::format("\n  {:<62} {:>8} {:>10}\n", "largest errors", "rel. RMSE", "max. abs.");
   for (const Json& tensor : bundle.find("worst_tensors")->items()) {

@@ -58,9 +58,10 @@ std::vector<fs::path> source_files(const fs::path& checkpoint) {
 
 // Identifies source and options without reading 19 GB: a changed file has another size or time.
 std::string fingerprint(const std::vector<fs::path>& sources, const ConvertOptions& options) {
-  std::string text = fmt::format("{} {} {} {} {} {}", to_string(options.palette), options.rounds,
-                                 options.min_weights, static_cast<int>(options.plan),
-                                 options.text_only, kTextProgramRevision);
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {}", to_string(options.palette), options.rounds,
+                  options.min_weights, static_cast<int>(options.plan), options.text_only,
+                  kTextProgramRevision, options.calibration.sha256);
   for (const fs::path& path : sources) {
     text += fmt::format("\n{} {} {}", path.filename().string(), fs::file_size(path),
                         fs::last_write_time(path).time_since_epoch().count());
@@ -117,6 +118,7 @@ class Converter {
         std::async(std::launch::async, [&] { return hash_sources(sources_, stop); });
     try {
       copy_kept_files();
+      calibrate();
       for (const PlannedProgram& program : programs_) add_blob(program);
       add_palette_scales();
       add_tensors(kEmbeddingsFile, TensorClass::kEmbedding, "embeddings and final norm");
@@ -168,6 +170,14 @@ class Converter {
     if (!has_notice) writer_.add_file("NOTICE", std::string_view(kNotice));
   }
 
+  void calibrate() {
+    if (!options_.calibration.measure) return;
+    const Json scales = writer_.remember(
+        "calibration", [&] { return scales_to_json(options_.calibration.measure()); });
+    manifest_.scales = scales_from_json(scales, "journal.calibration");
+    mlp_factors_ = mlp_factors(manifest_.scales);
+  }
+
   void add_blob(const PlannedProgram& program) {
     const std::string path = "programs/text/" + program.name + ".bin";
     const TextBlobOptions options{{options_.palette, options_.rounds}, options_.min_weights};
@@ -189,8 +199,8 @@ class Converter {
   void add_programs(const PlannedProgram& planned, const std::vector<BlobWeight>& weights,
                     const std::string& blob_path) {
     const MappedFile blob(writer_.place_of(blob_path));
-    for (EmittedProgram& program :
-         emit_text_programs(checkpoint_.config.text, planned, weights, blob.bytes(), blob_path)) {
+    for (EmittedProgram& program : emit_text_programs(checkpoint_.config.text, planned, weights,
+                                                      blob.bytes(), blob_path, mlp_factors_)) {
       writer_.add_file(program.record.mil, program.text);
       manifest_.programs.push_back(std::move(program.record));
     }
@@ -275,6 +285,7 @@ class Converter {
   BundleWriter writer_;
   ConvertProgress progress_;
   Manifest manifest_;
+  MlpFactors mlp_factors_;
   std::map<std::string, std::vector<float>> grid_scales_;  // By tensor.
 };
 

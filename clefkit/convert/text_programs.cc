@@ -40,13 +40,15 @@ std::string_view kind_of(const PlannedProgram& planned) {
 std::vector<EmittedProgram> emit_text_programs(const TextConfig& config,
                                                const PlannedProgram& planned,
                                                const std::vector<BlobWeight>& weights, Bytes blob,
-                                               const std::string& blob_path) {
+                                               const std::string& blob_path,
+                                               const MlpFactors& mlp_factors) {
   const mil::WeightBlobReader reader(blob, blob_path);
   const auto find = [&](const std::string& name) -> const BlobWeight& {
     return *std::ranges::find(weights, name, &BlobWeight::name);
   };
   TextProgramOptions options;
   options.weight_path = mil::kWeightPath;
+  options.mlp_factors = mlp_factors;
   std::vector<std::uint64_t> contexts{0};
   if (planned.kind == ProgramKind::kAttention) {
     contexts.assign(std::begin(kAttentionContexts), std::end(kAttentionContexts));

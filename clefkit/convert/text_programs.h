@@ -8,6 +8,7 @@
 #include "clefkit/model/blob_weight.h"
 #include "clefkit/model/config.h"
 #include "clefkit/model/program_plan.h"
+#include "clefkit/model/text_scales.h"
 
 namespace clefkit {
 
@@ -22,6 +23,7 @@ struct EmittedProgram {
 std::vector<EmittedProgram> emit_text_programs(const TextConfig& config,
                                                const PlannedProgram& planned,
                                                const std::vector<BlobWeight>& weights, Bytes blob,
-                                               const std::string& blob_path);
+                                               const std::string& blob_path,
+                                               const MlpFactors& mlp_factors);
 
 }  // namespace clefkit

@@ -130,6 +130,7 @@ Json bundle_facts(const Manifest& manifest) {
         manifest.palettized.empty() ? 0.0 : sum / static_cast<double>(manifest.palettized.size())},
        {"worst_tensors", std::move(worst_json)},
        {"text_programs", count(manifest.programs.size())},
+       {"scales", scales_to_json(manifest.scales)},
        {"files", count(manifest.files.size())},
        {"payload_bytes", payload}});
 }

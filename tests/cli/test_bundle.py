@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -280,6 +281,109 @@ class Convert(BundleTest):
             self.fail_with(2, "convert", MICRO, "-o", name, contains=["name of a new bundle"])
 
 
+class Calibration(BundleTest):
+    def scales(self, bundle):
+        return json.loads((bundle / "manifest.json").read_text())["scales"]
+
+    def program_texts(self, bundle):
+        return "".join(path.read_text() for path in sorted(bundle.glob("programs/text/*.mil")))
+
+    def test_programs_have_the_factors_of_the_manifest(self):
+        for name, checkpoint, layers in (("micro", MICRO, 4), ("tied", TIED, 8)):
+            bundle = self.convert(name, checkpoint)
+            scales = self.scales(bundle)
+            self.assertGreater(scales["calibration"]["tokens"], 0)
+            self.assertEqual([scale["layer"] for scale in scales["mlp"]], list(range(layers)))
+            text = self.program_texts(bundle)
+            for scale in scales["mlp"]:
+                largest = max(scale["largest_activation"], scale["largest_sum"])
+                self.assertLessEqual(scale["factor"] * largest, 4096)
+                self.assertTrue(scale["factor"] == 16 or 2 * scale["factor"] * largest > 4096)
+                self.assertEqual(f"mlp_{scale['layer']:02}_scaled = mul" in text, scale["factor"] != 1)
+            facts = self.succeed_json("inspect", "--json", bundle)
+            self.assertEqual(facts["bundle"]["scales"], scales)
+            self.assertIn(f"measured on {scales['calibration']['tokens']} tokens",
+                          self.succeed("inspect", bundle).stdout)
+
+    def test_none_gives_programs_without_factors(self):
+        bundle = self.convert("bundle", MICRO, "--calibration", "none")
+        self.assertEqual(self.scales(bundle), {"calibration": None, "mlp": []})
+        self.assertFalse(re.search(r"mlp_\d\d_scaled", self.program_texts(bundle)))
+        self.succeed("verify", bundle, "--quiet")
+        self.assertIn("nothing was measured", self.succeed("inspect", bundle).stdout)
+
+    def test_measures_on_the_users_requests(self):
+        requests = self.requests_file()
+        bundle = self.convert("bundle", MICRO, "--text-only", "--calibration", requests)
+        calibration = self.scales(bundle)["calibration"]
+        self.assertEqual(calibration["sha256"], hashlib.sha256(requests.read_bytes()).hexdigest())
+        tokens = 0
+        for case in REQUESTS:
+            request = self.write("r.json", case["request"])
+            tokens += len(self.succeed_json("encode", "-m", MICRO, "--json", "--request", request)["input_ids"])
+        self.assertEqual(calibration["tokens"], tokens)
+
+    def test_refuses_requests_before_anything_is_written(self):
+        out = self.folder / "x"
+        bad = self.write("bad.jsonl", json.dumps(REQUESTS[0]["request"]) + "\n{}\n")
+        empty = self.write("empty.jsonl", "\n")
+        for path, *contains in ((bad, "bad.jsonl line 2"), (empty, "no requests"),
+                                (self.folder / "absent.jsonl", "absent.jsonl")):
+            self.fail_with(2, "convert", MICRO, "-o", out, "--calibration", path, contains=contains)
+            self.assertEqual(list(self.folder.glob("x*")), [])
+
+    def test_another_calibration_is_another_conversion(self):
+        out = self.folder / "out"
+        process = subprocess.Popen([CLEFKIT, "convert", str(TIED), "-o", str(out), "--min-weights", "1024",
+                                    "--palette", "grid8", "--quiet"], stderr=subprocess.DEVNULL)
+        journal = pathlib.Path(f"{out}.partial.journal")
+        while process.poll() is None and not (journal.exists() and '"calibration"' in journal.read_text()):
+            time.sleep(0.002)
+        process.kill()
+        process.wait()
+        if out.exists():
+            self.skipTest("was converted before it could be stopped")
+        flags = ("convert", TIED, "-o", out, "--min-weights", 1024, "--palette", "grid8", "--quiet")
+        self.fail_with(2, *flags, "--calibration", "none", contains=["other options"])
+        # Going on, it keeps what was measured.
+        whole = self.convert("whole", TIED, "--palette", "grid8")
+        self.assertIn('"calibration"', journal.read_text())
+        self.succeed(*flags)
+        self.assertEqual(contents(out), contents(whole))
+
+    def test_verify_compares_programs_with_the_manifest(self):
+        bundle = self.convert()
+        path = bundle / "manifest.json"
+        manifest = json.loads(path.read_text())
+        scale = manifest["scales"]["mlp"][1]
+        self.assertEqual(scale["factor"], 16)
+        scale["factor"] = 8
+        path.write_text(json.dumps(manifest))
+        result = clefkit("verify", bundle, "--quiet")
+        self.assertEqual(result.returncode, 3)
+        self.assertIn("the MLP of layer 1 is scaled by 16, expected 8", result.stdout)
+        del manifest["scales"]
+        path.write_text(json.dumps(manifest))
+        self.assertIn("the MLP of layer 0 is scaled by 16, expected 1",
+                      clefkit("verify", bundle, "--quiet").stdout)
+
+    def test_programs_made_at_run_time_have_the_factors(self):
+        def ask(bundle):
+            return self.succeed_json("ask", "-m", bundle, "--json", "--backend", "simulator:h15g",
+                                     "--state", "The site is down", "--noul", "q=Is it urgent?")["answers"]
+
+        bundle = self.convert()
+        answers = ask(bundle)
+        path = bundle / "manifest.json"
+        manifest = json.loads(path.read_text())
+        manifest["programs"] = []
+        path.write_text(json.dumps(manifest))
+        self.assertEqual(ask(bundle), answers)
+        del manifest["scales"]
+        path.write_text(json.dumps(manifest))
+        self.assertNotEqual(ask(bundle), answers)
+
+
 class Inspect(BundleTest):
     def test_tells_what_is_there(self):
         facts = self.succeed_json("inspect", "--json", MICRO)
@@ -374,6 +478,8 @@ class BadManifests(BundleTest):
         self.refuse(lambda m: m["weights"][0].update(offset=65), "65")
         self.refuse(lambda m: m["weights"][0].update(name="nobody"), "nobody")
         self.refuse(lambda m: m["weights"].append(m["weights"][0]), "once")
+        self.refuse(lambda m: m["scales"]["mlp"][0].update(factor=3), "scales.mlp[0].factor", "3", "16")
+        self.refuse(lambda m: m["scales"]["mlp"][3].update(layer=4), "scales.mlp", "layer 4", "below 4")
 
         def swap(manifest):
             palettized = next(w for w in manifest["weights"] if w["kind"] == "lut6")
