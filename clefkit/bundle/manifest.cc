@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -283,6 +284,45 @@ MlpScale read_mlp_scale(const Json& item, const std::string& place) {
   return scale;
 }
 
+// `quantization` says what was done to each tensor of `weights`; the two must tell one story.
+void check_quantization(const Manifest& manifest, const std::string& where) {
+  std::map<std::string_view, const BlobWeight*> weights;
+  for (const BlobWeight& weight : manifest.weights) {
+    if (!weights.emplace(weight.name, &weight).second) {
+      throw_error(ErrorCode::kCorruptData, where + ".weights", "{} stands twice", weight.name);
+    }
+  }
+  const auto take = [&](const std::string& name, BlobWeight::Kind kind, const char* list) {
+    const auto found = weights.find(name);
+    if (found == weights.end() || found->second->kind != kind) {
+      throw_error(ErrorCode::kCorruptData, where,
+                  "quantization.{} has {}, expected an entry of `weights` that is {}", list, name,
+                  kind == BlobWeight::Kind::kLut6 ? "lut6" : "fp16");
+    }
+    const BlobWeight& weight = *found->second;
+    weights.erase(found);
+    return weight;
+  };
+  for (const PalettizedTensor& tensor : manifest.palettized) {
+    const BlobWeight weight = take(tensor.name, BlobWeight::Kind::kLut6, "tensors");
+    if (weight.shape != std::vector{tensor.rows, tensor.columns}) {
+      throw_error(
+          ErrorCode::kCorruptData, where,
+          "quantization.tensors has {} with {} rows and {} columns, expected the shape that "
+          "`weights` gives it",
+          tensor.name, tensor.rows, tensor.columns);
+    }
+  }
+  for (const KeptTensor& tensor : manifest.kept) {
+    if (tensor.stored == "fp16") take(tensor.name, BlobWeight::Kind::kFp16, "kept");
+  }
+  if (!weights.empty()) {
+    throw_error(ErrorCode::kCorruptData, where,
+                "`weights` has {}, expected it in quantization.tensors or quantization.kept too",
+                weights.begin()->first);
+  }
+}
+
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace
@@ -404,15 +444,19 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   root.each("files", [&](const Json& item, const std::string& place) {
     manifest.files.push_back(read_file_record(item, place));
   });
+  check_quantization(manifest, where);
   for (const ProgramRecord& program : manifest.programs) {
     for (const std::string& path : {program.mil, program.weights}) {
-      if (std::ranges::find(manifest.files, path, &FileRecord::path) != manifest.files.end())
-        continue;
+      if (lists_file(manifest, path)) continue;
       throw_error(ErrorCode::kCorruptData, where,
                   "programs: {} names {}, expected a file of `files`", program.name, path);
     }
   }
   return manifest;
+}
+
+bool lists_file(const Manifest& manifest, std::string_view path) {
+  return std::ranges::find(manifest.files, path, &FileRecord::path) != manifest.files.end();
 }
 
 fs::path bundle_path(const fs::path& bundle, const std::string& path) {

@@ -67,9 +67,13 @@ Json manifest_to_json(const Manifest& manifest);
 Json scales_to_json(const TextScales& scales);
 TextScales scales_from_json(const Json& json, const std::string& where);
 
-// Checks the format and its version first, then structure, ranges and paths. Unknown keys are
-// ignored. Throws Error(kCorruptData) with the key's path.
+// Checks the format and its version first, then structure, ranges and paths, and that every weight
+// is in `quantization` and every file of a program is in `files`. Unknown keys are ignored. Throws
+// Error(kCorruptData) with the key's path.
 Manifest parse_manifest(std::string_view text, const std::string& where);
+
+// Whether `files` has it, so that its size and checksum are known.
+bool lists_file(const Manifest& manifest, std::string_view path);
 
 // The file a manifest names inside a bundle. Throws Error(kCorruptData) when the path is absolute,
 // contains "..", or leaves the bundle through a link; kNotFound when there is no such file.

@@ -122,6 +122,22 @@ TEST(Manifest, ListsTheFilesOfItsPrograms) {
   EXPECT_TRUE(parse_manifest(to_string(json), "m").programs.empty());
 }
 
+TEST(Manifest, TellsOneStoryOfEveryWeight) {
+  EXPECT_THAT(message_of(changed("\"rows\":16", "\"rows\":32")),
+              HasSubstr("quantization.tensors has w with 32 rows and 64 columns, expected"));
+  EXPECT_THAT(message_of(changed("\"tensors\":[{\"name\":\"w\"", "\"tensors\":[{\"name\":\"v\"")),
+              HasSubstr("quantization.tensors has v, expected an entry of `weights` that is lut6"));
+  EXPECT_THAT(message_of(changed("\"kept\":[{\"name\":\"n\"", "\"kept\":[{\"name\":\"w\"")),
+              HasSubstr("quantization.kept has w, expected an entry of `weights` that is fp16"));
+  EXPECT_THAT(
+      message_of(changed("\"stored\":\"fp16\"", "\"stored\":\"bf16\"")),
+      HasSubstr("`weights` has n, expected it in quantization.tensors or quantization.kept"));
+  Manifest twice = example();
+  twice.weights.push_back(twice.weights.back());
+  EXPECT_THAT(message_of(to_string(manifest_to_json(twice))),
+              HasSubstr(".weights: n stands twice"));
+}
+
 TEST(Manifest, KeepsTheScalesOfItsPrograms) {
   const TextScales scales = parse_manifest(to_string(manifest_to_json(example())), "m").scales;
   EXPECT_EQ(scales.calibration_sha256, kHash);

@@ -1,6 +1,8 @@
 #include "clefkit/bundle/open_bundle.h"
 
 #include <map>
+#include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -29,6 +31,21 @@ void check_sizes(const fs::path& directory, const Manifest& manifest) {
       throw_error(ErrorCode::kCorruptData, path.string(),
                   "{} bytes, expected {} as the manifest says", error ? 0 : bytes, file.bytes);
     }
+  }
+}
+
+// A file that answering reads and `files` does not list would escape every checksum.
+void check_all_listed(const fs::path& directory, const Manifest& manifest) {
+  std::set<std::string> read = {
+      kConfigFile,          kHeadConfigFile, kTokenizerFile, kTokenizerConfigFile, kEmbeddingsFile,
+      kProcessorConfigFile, kHeadFile,       kVisionFile,    kPaletteScalesFile};
+  for (const BlobWeight& weight : manifest.weights) read.insert(weight.blob);
+  for (const std::string& path : read) {
+    std::error_code unreadable;
+    if (lists_file(manifest, path) || !fs::exists(directory / path, unreadable)) continue;
+    throw_error(ErrorCode::kCorruptData, (directory / kManifestFile).string(),
+                "`files` does not list {}, which the bundle holds, expected its size and SHA-256",
+                path);
   }
 }
 
@@ -142,7 +159,8 @@ Manifest read_manifest(const fs::path& directory) {
 Model open_bundle(const fs::path& directory) {
   Manifest manifest = read_manifest(directory);
   check_sizes(directory, manifest);
-  Model model{open_model_files(directory), {}, {}, {}};
+  check_all_listed(directory, manifest);
+  Model model{open_model_files(directory), {}, {}, {}, {}};
   if (manifest.text_only) model.config.vision = {};
 
   const std::vector<PlannedTensor> plan = plan_tensors(model.config);
@@ -155,6 +173,7 @@ Model open_bundle(const fs::path& directory) {
   checklist.check_complete(directory.string());
   tie_embeddings(model);
   model.programs = std::move(manifest.programs);
+  model.blob_weights = std::move(manifest.weights);
   model.mlp_factors = mlp_factors(manifest.scales);
   if (!manifest.scales.mlp.empty() &&
       manifest.scales.mlp.back().layer >= model.config.text.num_hidden_layers) {

@@ -252,6 +252,20 @@ class Convert(BundleTest):
         pathlib.Path(f"{out}.partial.journal").write_text('{"fingerprint":"another"}\n')
         self.fail_with(2, "convert", MICRO, "-o", out, contains=["other options"])
 
+    def test_every_file_that_is_read_must_be_in_the_list_of_files(self):
+        bundle = self.convert()
+        manifest = json.loads((bundle / "manifest.json").read_text())
+        listed = manifest["files"]
+        weights = manifest["weights"][0]["blob"]
+        for path in ("config.json", "tokenizer.json", "tensors/decision_head.safetensors",
+                     "tensors/vision.safetensors", weights):
+            manifest["files"] = [entry for entry in listed if entry["path"] != path]
+            manifest["programs"] = []
+            (bundle / "manifest.json").write_text(json.dumps(manifest))
+            self.fail_with(3, "ask", "-m", bundle, "--state", "x", "--noul", "q=Is it?",
+                           contains=[f"`files` does not list {path}"])
+            self.fail_with(3, "verify", bundle, contains=[f"{path}: the manifest does not name"])
+
     def test_leaves_a_directory_that_is_not_its_own_alone(self):
         mine = self.folder / "x.partial"
         mine.mkdir()
@@ -475,12 +489,17 @@ class BadManifests(BundleTest):
         self.refuse(lambda m: m["files"][0].update(path="../outside"), "leaves the bundle")
         self.refuse(lambda m: m["files"][0].update(path="/etc/passwd"), "leaves the bundle")
         self.refuse(lambda m: m["files"][0].update(path="absent.bin"), "absent.bin")
-        self.refuse(lambda m: m["weights"].pop(), "missing")
+        self.refuse(lambda m: m["weights"].pop(), "expected an entry of `weights`")
+        self.refuse(lambda m: (m["weights"].pop(), m["quantization"]["tensors"].pop()), "missing")
         self.refuse(lambda m: m["quantization"].update(bits=5), "quantization.bits", "5", "6")
         self.refuse(lambda m: m["quantization"].update(palette="zzz"), "quantization.palette", "zzz")
         self.refuse(lambda m: m["weights"][0].update(offset=65), "65")
-        self.refuse(lambda m: m["weights"][0].update(name="nobody"), "nobody")
-        self.refuse(lambda m: m["weights"].append(m["weights"][0]), "once")
+        self.refuse(lambda m: m["weights"][0].update(name="nobody"),
+                    "layers.0.input_layernorm.weight, expected an entry of `weights`")
+        self.refuse(lambda m: (m["weights"][0].update(name="nobody"),
+                               next(k for k in m["quantization"]["kept"]
+                                    if k["stored"] == "fp16").update(name="nobody")), "nobody")
+        self.refuse(lambda m: m["weights"].append(m["weights"][0]), "stands twice")
         self.refuse(lambda m: m["scales"]["mlp"][0].update(factor=3), "scales.mlp[0].factor", "3", "16")
         self.refuse(lambda m: m["scales"]["mlp"][3].update(layer=4), "scales.mlp", "layer 4", "below 4")
 
