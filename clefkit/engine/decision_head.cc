@@ -69,6 +69,13 @@ FloatMatrix zeros(std::size_t rows, std::size_t columns) {
   return matrix;
 }
 
+void softmax_in_double(std::span<double> values) {
+  const double largest = std::ranges::max(values);
+  double sum = 0;
+  for (double& value : values) sum += value = std::exp(value - largest);
+  for (double& value : values) value /= sum;
+}
+
 }  // namespace
 
 DecisionHead::DecisionHead(const Model& model)
@@ -174,10 +181,10 @@ Decision DecisionHead::decide(const ComputeContext& context, const Record& recor
                 "values overflow float32, expected finite logits");
   }
 
-  decision.probabilities = decision.logits;
+  decision.probabilities.assign(decision.logits.begin(), decision.logits.end());
   std::size_t first = 0;
   for (const RecordQuestion& question : record.questions) {
-    softmax(std::span(decision.probabilities).subspan(first, question.options.size()));
+    softmax_in_double(std::span(decision.probabilities).subspan(first, question.options.size()));
     first += question.options.size();
   }
   return decision;

@@ -26,10 +26,11 @@ struct HeadInput {
 };
 
 struct Decision {
-  FloatMatrix evidence;              // r after the evidence layers, [options, width]
-  FloatMatrix fields;                // f after field_norm, [questions, width]
-  std::vector<float> logits;         // [options], of all questions in the record's order
-  std::vector<float> probabilities;  // The same; those of one question sum to 1.
+  FloatMatrix evidence;       // r after the evidence layers, [options, width]
+  FloatMatrix fields;         // f after field_norm, [questions, width]
+  std::vector<float> logits;  // [options], of all questions in the record's order
+  // The same; those of one question sum to 1, as far as double goes: clients check that.
+  std::vector<double> probabilities;
 };
 
 // The joint schema head (model.md 7): scores every option of every question against the whole

@@ -65,7 +65,7 @@ Engine::Engine(Model model, const EngineOptions& options)
       executor_(options.threads),
       tokenizer_(model_.tokenizer_json, "tokenizer.json", options.pretokenizer),
       precision_(choose_precision(model_, options)),
-      backend_(choose_backend(options.backend, model_, precision_)),
+      backend_(choose_backend(options.backend, model_, precision_, options.spellings)),
       chunk_tokens_(options.chunk_tokens != 0 ? options.chunk_tokens : backend().chunk_tokens()),
       embeddings_(weight_matrix(model_, kEmbeddingsName, model_.config.text.vocab_size,
                                 model_.config.text.hidden_size)),
@@ -135,7 +135,8 @@ Trace Engine::trace(const Request& request, const AskOptions& options,
   recorder.add("head.evidence", decision.evidence.view());
   recorder.add("head.fields", decision.fields.view());
   recorder.add("head.logits", {decision.logits.size()}, decision.logits);
-  recorder.add("head.probabilities", {decision.probabilities.size()}, decision.probabilities);
+  recorder.add("head.probabilities", {decision.probabilities.size()},
+               std::vector<float>(decision.probabilities.begin(), decision.probabilities.end()));
   return std::move(recorder).take();
 }
 

@@ -30,6 +30,7 @@ struct EngineOptions {
   // kFast also for a bundle that it has not been shown to be accurate enough for: to measure it.
   bool allow_unproven_fast = false;
   std::string backend = "auto";
+  std::optional<Spellings> spellings{};  // Of a backend's programs: choose_backend.
   Pretokenizer pretokenizer = Pretokenizer::kFile;
   std::size_t chunk_tokens = 0;  // Tokens of one prefill call; 0: what the backend likes best.
   // Memory for what earlier requests computed, the states of their prefixes and the features of

@@ -25,7 +25,7 @@ using Features = std::shared_ptr<const FloatMatrix>;
 
 // The values of all options, in the record's order, as rows per question in the request's order.
 std::vector<std::vector<double>> in_request_order(const Record& record,
-                                                  std::span<const float> values) {
+                                                  std::span<const double> values) {
   std::vector<std::vector<double>> rows;
   std::size_t index = 0;
   for (const RecordQuestion& question : record.questions) {
@@ -97,7 +97,8 @@ void EngineRun::State::begin() {
   has_begun = true;
   head_input = engine.head_.begin(record());
   if (use_cache) start_sequence();
-  if (sequence == nullptr) sequence = engine.backend_.backend->new_sequence(record().input_ids.size());
+  if (sequence == nullptr)
+    sequence = engine.backend_.backend->new_sequence(record().input_ids.size());
   reused_tokens = sequence->tokens();
   while (next_chunk < chunks.size() && chunks[next_chunk].end <= reused_tokens) ++next_chunk;
   // Media stand before the state, so a known prefix holds them all.
@@ -189,11 +190,11 @@ void EngineRun::State::prefill(const TokenSpan& chunk) {
   }
   if (trace != nullptr) trace->add_rows("embeddings", tokens, chunk.begin, hidden);
   engine.backend_.backend->prefill(context(), *sequence,
-                           {.hidden = hidden,
-                            .temporal = positions(record().temporal),
-                            .height = positions(record().height),
-                            .width = positions(record().width)},
-                           observer);
+                                   {.hidden = hidden,
+                                    .temporal = positions(record().temporal),
+                                    .height = positions(record().height),
+                                    .width = positions(record().width)},
+                                   observer);
   rms_norm(context(), hidden, engine.final_norm_, engine.model_.config.text.rms_norm_eps, hidden);
   if (trace != nullptr) trace->add_rows("final_norm", tokens, chunk.begin, hidden);
   {

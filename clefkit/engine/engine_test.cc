@@ -78,7 +78,7 @@ TEST(Engine, GivesProbabilitiesInTheRequestsOrder) {
   ASSERT_EQ(response.probabilities.size(), 2u);
   for (const auto& row : response.probabilities) {
     ASSERT_EQ(row.size(), 2u);
-    EXPECT_NEAR(row[0] + row[1], 1.0, 1e-6);
+    EXPECT_NEAR(row[0] + row[1], 1.0, 1e-14);
   }
   // The model reads "billing" before "sales"; asking for them the other way round changes nothing.
   const Request turned = text_request(R"({"state": ")" + ticket().state.string() + R"(",
