@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads exported ML Packages with Apple's own tools: its package reader, its definition of every
 operation (which infers every type anew), and its reader of weight files. Compares them with the
-bundle's MIL text and the checkpoint. Needs the package `coremltools` (9.0 was used).
+bundle's MIL text, those of vision blocks with the configuration, and both with the checkpoint. Needs the package `coremltools` (9.0 was used).
 
   ml_package_coremltools_test.py CLEFKIT CHECKPOINTS      the folder of the golden ones"""
 import json
@@ -25,7 +25,8 @@ from coremltools.proto import FeatureTypes_pb2
 CONVERSIONS = {"micro": ["micro", "--min-weights", "1024"],
                "tied": ["tied", "--min-weights", "1024", "--palette", "grid8"],
                "tied, split, FP16": ["tied", "--plan", "split"]}
-EVERY_KIND = {"run", "attention", "mlp", "tail"}
+EVERY_KIND = {"run", "attention", "mlp", "tail", "vision"}
+PATCHES = 1024  # Of a vision program's call.
 FLOAT16 = FeatureTypes_pb2.ArrayFeatureType.FLOAT16
 VARIABLE = r"(?:tensor<(\w+), \[([\d, ]*)\]>|(\w+)) (\w+)"  # A type and a name.
 
@@ -173,19 +174,56 @@ def package_differences(package, text, weights, errors, tensors):
         yield "a wrong dimension went unnoticed, expected a refusal"
 
 
+def vision_differences(package, block, config, tensors):
+    """No text of it is kept: Apple's reader compares the package's types with those that it infers."""
+    spec = load_spec(str(package))
+    weights = package / "Data" / "com.apple.CoreML" / "weights"
+    function = load(spec, spec.specificationVersion, str(weights)).functions["main"]
+    hidden, half = config["hidden_size"], config["hidden_size"] // config["num_heads"] // 2
+    expected = {"x": (1, hidden, 1, PATCHES), "cos": (1, half, 1, PATCHES), "sin": (1, half, 1, PATCHES),
+                "mask": (1, 1, PATCHES, PATCHES)}
+    inputs = {name: tuple(variable.shape) for name, variable in function.inputs.items()}
+    if inputs != expected:
+        yield f"inputs {inputs}, expected {expected}"
+    (output,) = function.outputs
+    if described(output) != ("x_out", "fp16", expected["x"]):
+        yield f"output {described(output)}, expected x_out as x"
+    constants = [numpy.asarray(op.outputs[0].val).reshape(-1) for op in function.operations if op.op_type == "const"]
+    prefix = f"model.visual.blocks.{block}."
+    names = [name for name in tensors if name.startswith(prefix)]
+    if len(names) != 12:  # Two norms and four linear layers, each with a bias.
+        yield f"the checkpoint has {len(names)} tensors of this block, expected 12"
+    for name in names:
+        rounded = tensors[name].astype(numpy.float16).reshape(-1)
+        if not any(numpy.array_equal(rounded, constant) for constant in constants):
+            yield f"{name}: no constant has its values"
+    if not refuses_a_wrong_type(spec, weights):
+        yield "a wrong dimension went unnoticed, expected a refusal"
+
+
 def main():
     clefkit, checkpoints = sys.argv[1], pathlib.Path(sys.argv[2])
     found, kinds, operations, palettes = [], set(), 0, 0
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as folder:
         for conversion, (checkpoint, *flags) in CONVERSIONS.items():
             tensors = checkpoint_tensors(checkpoints / checkpoint)
-            bundle, out = pathlib.Path(name, conversion), pathlib.Path(name, conversion + "-packages")
+            bundle, out = pathlib.Path(folder, conversion), pathlib.Path(folder, conversion + "-packages")
             subprocess.run([clefkit, "convert", checkpoints / checkpoint, "-o", bundle, "--quiet", *flags], check=True)
             subprocess.run([clefkit, "export", bundle, "--format", "coreml", "-o", out, "--quiet"], check=True)
             manifest = json.loads((bundle / "manifest.json").read_text())
             errors = {tensor["name"]: tensor["relative_rmse"] for tensor in manifest["quantization"]["tensors"]}
-            if {p.name for p in out.iterdir()} != {p["name"] + ".mlpackage" for p in manifest["programs"]}:
+            vision = json.loads((checkpoints / checkpoint / "config.json").read_text())["vision_config"]
+            blocks = {f"vision-{block:02}": block for block in range(vision["depth"])}
+            if {p.name for p in out.iterdir()} != {name + ".mlpackage" for name in
+                                                   [*(p["name"] for p in manifest["programs"]), *blocks]}:
                 found.append(f"{conversion}: other packages than programs")
+            for name, block in blocks.items():
+                kinds.add("vision")
+                try:
+                    found += [f"{conversion}: {name}: {difference}" for difference in vision_differences(
+                        out / (name + ".mlpackage"), block, vision, tensors)]
+                except Exception as error:
+                    found.append(f"{conversion}: {name}: {type(error).__name__}: {error}")
             for program in manifest["programs"]:
                 text = Text((bundle / program["mil"]).read_text())
                 weights = [w for w in manifest["weights"] if w["blob"] == program["weights"]]

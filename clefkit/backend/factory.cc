@@ -11,25 +11,28 @@
 
 namespace clefkit {
 
-ChosenBackend choose_backend(std::string_view name, const Model& model, Precision precision) {
+ChosenBackend choose_backend(std::string_view name, const Model& model, Precision precision,
+                             const std::optional<Spellings>& spellings) {
   const auto cpu = [&] { return std::make_unique<cpu::CpuBackend>(model, precision); };
-  const auto neural_engine = [&] {
-    return std::make_unique<ane::ProgramBackend>(model, ane::open_device("ane"), PlanKind::kGrouped,
-                                                 cpu());
-  };
   if (name == "cpu") return {cpu()};
-  if (name == "auto") {
-    const std::string objection = ane::objection_to_engine(
-        ane::apple_facts(), ane::read_self_test_record(ane::self_test_record_path(model.name)),
-        model.name);
-    if (!objection.empty()) return {cpu(), objection};
-    return {neural_engine(), "its self-test has passed on this system and chip"};
+  if (name == "auto" || name == "ane") {
+    const ane::AppleFacts facts = ane::apple_facts();
+    const auto record = ane::read_self_test_record(ane::self_test_record_path(model.name));
+    if (name == "auto") {
+      const std::string objection = ane::objection_to_engine(facts, record, model.name);
+      if (!objection.empty()) return {cpu(), objection};
+    }
+    const ane::ProgramForm form{
+        .spellings = spellings.value_or(ane::found_spellings(facts, record, model.name))};
+    return {std::make_unique<ane::ProgramBackend>(model, ane::open_device("ane"), form, cpu()),
+            name == "auto" ? "its self-test has passed on this system and chip" : ""};
   }
-  if (name == "ane") return {neural_engine()};
   if (std::unique_ptr<ane::Device> simulator = ane::open_device(name)) {
     // One program a layer, so that a trace shows every layer. It is slow, but never hangs.
+    const ane::ProgramForm form{.plan = PlanKind::kSplit,
+                                .spellings = spellings.value_or(Spellings{})};
     return {std::make_unique<ane::ProgramBackend>(
-        model, std::move(simulator), PlanKind::kSplit, cpu(),
+        model, std::move(simulator), form, cpu(),
         ane::ProgramSetOptions{.call_deadline = std::chrono::hours(24)})};
   }
   throw_error(ErrorCode::kInvalidArgument, "backend", "{}, expected auto, cpu, ane or simulator",

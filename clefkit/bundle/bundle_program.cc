@@ -15,12 +15,8 @@ mil::Program read_bundle_program(const std::filesystem::path& bundle, const Prog
   mil::Program program = mil::parse_program(read_file(text, kMaxProgramBytes), text.string());
   const MappedFile file(weights);
   const mil::WeightBlobReader reader(file.bytes(), weights.string());
-  const auto problems = mil::check_program(program, {{mil::kWeightPath, &reader}});
-  if (!problems.empty()) {
-    throw_error(
-        ErrorCode::kCorruptData, text.string(), "{}{}", to_string(problems.front()),
-        problems.size() == 1 ? std::string() : fmt::format(" (and {} more)", problems.size() - 1));
-  }
+  mil::require_sound(program, {{mil::kWeightPath, &reader}}, ErrorCode::kCorruptData,
+                     text.string());
   return program;
 }
 

@@ -114,6 +114,7 @@ struct DoctorCommand {
                                  .chip = facts.chip,
                                  .model = test.model,
                                  .program_revision = kTextProgramRevision,
+                                 .spellings = test.spellings,
                                  .passed = test.passed(),
                                  .problem = test.problem},
                                 ane::self_test_record_path(test.model));
@@ -155,19 +156,27 @@ struct DoctorCommand {
 
   static std::string self_test_view(const Json& test) {
     std::string out = fmt::format("\nself-test of {}:\n", test.find("device")->string());
-    std::size_t right = 0, needed = 0;
+    std::size_t right = 0, first_ways = 0;
     for (const Json& probe : test.find("probes")->items()) {
       const bool is_right = probe.find("outcome")->string() == "right";
-      const bool is_needed = probe.find("needed")->boolean();
-      needed += is_needed ? 1 : 0;
-      right += is_right && is_needed ? 1 : 0;
+      const std::string& first = probe.find("instead_of")->string();
+      first_ways += first.empty() ? 1 : 0;
+      right += is_right && first.empty() ? 1 : 0;
       if (is_right) continue;
-      out += fmt::format("  {} is {}{}: {}\n", probe.find("name")->string(),
-                         probe.find("outcome")->string(), is_needed ? "" : " (not needed)",
-                         probe.find("problem")->string());
+      out += fmt::format("  {}{} is {}: {}\n", probe.find("name")->string(),
+                         first.empty() ? first : fmt::format(" (in place of {})", first),
+                         probe.find("outcome")->string(), probe.find("problem")->string());
     }
-    out += fmt::format("  {} of the {} operations that are needed compute what they should\n",
-                       right, needed);
+    out += fmt::format("  {} of the {} operations of our programs compute what they should\n",
+                       right, first_ways);
+    std::string second;
+    for (const Json& name : test.find("second_spellings")->items()) {
+      second += (second.empty() ? "" : ", ") + name.string();
+    }
+    if (!second.empty()) {
+      out +=
+          fmt::format("  programs are spelled another way to do without the others: {}\n", second);
+    }
     if (const Json& parity = *test.find("parity"); parity.is_object()) {
       const auto number = [&](const char* key) {
         return parity.find(key)->as_double().value_or(0);

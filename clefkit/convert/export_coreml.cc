@@ -12,6 +12,10 @@
 #include "clefkit/base/file_io.h"
 #include "clefkit/bundle/bundle_program.h"
 #include "clefkit/bundle/open_bundle.h"
+#include "clefkit/mil/checker.h"
+#include "clefkit/model/program_plan.h"
+#include "clefkit/programs/program_weights.h"
+#include "clefkit/programs/vision_block_program.h"
 
 namespace clefkit {
 namespace {
@@ -56,46 +60,103 @@ void check_outside(const fs::path& bundle, const fs::path& out) {
   }
 }
 
-mil::MlModelInfo info_of(const ProgramRecord& program, const Manifest& manifest) {
-  return {.description = fmt::format("Layers {} of the text layers of a Clef decision model: {}",
-                                     fmt::join(program.layers, ", "), program.name),
-          .version = manifest.revision,
-          .license = manifest.license};
-}
+class Exporter {
+ public:
+  Exporter(const fs::path& bundle, const fs::path& out, const CancelToken& cancel,
+           const std::function<void(const ExportProgress&)>& progress)
+      : bundle_(bundle),
+        manifest_(manifest_with_programs(bundle)),
+        cancel_(cancel),
+        progress_(progress),
+        directory_((check_outside(bundle, out), out)) {}
+
+  std::vector<ExportedPackage> run() && {
+    total_ = manifest_.programs.size();
+    if (manifest_.text_only) {
+      export_text();
+    } else {
+      const Model model = open_bundle(bundle_);
+      const std::vector<PlannedProgram> vision = plan_vision_programs(model.config);
+      total_ += vision.size();
+      export_text();
+      for (std::size_t block = 0; block < vision.size(); ++block) {
+        export_vision_block(model, vision[block], block);
+      }
+    }
+    directory_.commit();
+    return std::move(packages_);
+  }
+
+ private:
+  void export_text() {
+    std::map<std::string, fs::path> first_copies;  // By the weight file in the bundle.
+    for (const ProgramRecord& record : manifest_.programs) {
+      const fs::path weights = bundle_path(bundle_, record.weights);
+      // Within one directory a hard link is possible where one to the bundle may not be.
+      const auto earlier = first_copies.find(record.weights);
+      const ExportedPackage& exported = add(
+          record.name, fmt::format("Layers {} of the text layers", fmt::join(record.layers, ", ")),
+          read_bundle_program(bundle_, record),
+          earlier == first_copies.end() ? weights : earlier->second);
+      if (exported.weights == mil::PackagedWeights::kCopied) {
+        first_copies.try_emplace(record.weights,
+                                 mil::packaged_weights(directory_.partial() / exported.file));
+      }
+    }
+  }
+
+  void export_vision_block(const Model& model, const PlannedProgram& planned, std::size_t block) {
+    const ProgramWeights weights(model, planned);
+    const auto find = [&](const std::string& tensor) -> const BlobWeight& {
+      return weights.find(tensor);
+    };
+    const mil::Program program =
+        emit_vision_block(model.config.vision, block, find, {.weight_path = mil::kWeightPath});
+    const mil::WeightBlobReader reader(weights.file(), planned.name);
+    mil::require_sound(program, {{mil::kWeightPath, &reader}}, ErrorCode::kUnsupported,
+                       planned.name);
+    // The package links it and so keeps it.
+    const fs::path file = directory_.partial() / (planned.name + ".bin");
+    write_file(file, as_text(weights.file()));
+    add(planned.name, fmt::format("Block {} of the vision encoder", block), program, file).weights =
+        mil::PackagedWeights::kCopied;
+    fs::remove(file);
+  }
+
+  ExportedPackage& add(const std::string& name, const std::string& what,
+                       const mil::Program& program, const fs::path& weights) {
+    cancel_.throw_if_cancelled();
+    ExportedPackage exported{.program = name, .file = name + ".mlpackage"};
+    const fs::path package = directory_.partial() / exported.file;
+    exported.weights = mil::write_ml_package(
+        package, program, weights,
+        {.description = fmt::format("{} of a Clef decision model: {}", what, name),
+         .version = manifest_.revision,
+         .license = manifest_.license});
+    exported.model_bytes = fs::file_size(mil::packaged_model(package));
+    if (exported.weights != mil::PackagedWeights::kNone) {
+      exported.weight_bytes = fs::file_size(mil::packaged_weights(package));
+    }
+    packages_.push_back(std::move(exported));
+    if (progress_) progress_({packages_.size(), total_, name});
+    return packages_.back();
+  }
+
+  const fs::path& bundle_;
+  const Manifest manifest_;
+  const CancelToken& cancel_;
+  const std::function<void(const ExportProgress&)>& progress_;
+  AtomicDirectory directory_;
+  std::size_t total_ = 0;
+  std::vector<ExportedPackage> packages_;
+};
 
 }  // namespace
 
 std::vector<ExportedPackage> export_coreml(
     const fs::path& bundle, const fs::path& out, const CancelToken& cancel,
     const std::function<void(const ExportProgress&)>& progress) {
-  const Manifest manifest = manifest_with_programs(bundle);
-  check_outside(bundle, out);
-  AtomicDirectory directory(out);
-  std::vector<ExportedPackage> packages;
-  std::map<std::string, fs::path> first_copies;  // By the weight file in the bundle.
-  for (const ProgramRecord& record : manifest.programs) {
-    cancel.throw_if_cancelled();
-    const fs::path weights = bundle_path(bundle, record.weights);
-    const mil::Program program = read_bundle_program(bundle, record);
-    ExportedPackage exported{.program = record.name, .file = record.name + ".mlpackage"};
-    const fs::path package = directory.partial() / exported.file;
-    // Within one directory a hard link is possible where one to the bundle may not be.
-    const auto earlier = first_copies.find(record.weights);
-    exported.weights = mil::write_ml_package(
-        package, program, earlier == first_copies.end() ? weights : earlier->second,
-        info_of(record, manifest));
-    exported.model_bytes = fs::file_size(mil::packaged_model(package));
-    if (exported.weights != mil::PackagedWeights::kNone) {
-      exported.weight_bytes = fs::file_size(mil::packaged_weights(package));
-    }
-    if (exported.weights == mil::PackagedWeights::kCopied) {
-      first_copies.try_emplace(record.weights, mil::packaged_weights(package));
-    }
-    packages.push_back(std::move(exported));
-    if (progress) progress({packages.size(), manifest.programs.size(), record.name});
-  }
-  directory.commit();
-  return packages;
+  return Exporter(bundle, out, cancel, progress).run();
 }
 
 }  // namespace clefkit

@@ -57,10 +57,7 @@ std::vector<EmittedProgram> emit_text_programs(const TextConfig& config,
   for (const std::uint64_t context : contexts) {
     const std::string name = planned.program_name(context);
     const mil::Program program = emit_text_program(config, planned, context, find, options);
-    const auto problems = mil::check_program(program, {{mil::kWeightPath, &reader}});
-    if (!problems.empty()) {
-      throw_error(ErrorCode::kUnsupported, name, "{}", to_string(problems.front()));
-    }
+    mil::require_sound(program, {{mil::kWeightPath, &reader}}, ErrorCode::kUnsupported, name);
     const mil::Function& function = program.functions.at(0);
     ProgramRecord record{.name = name,
                          .kind = std::string(kind_of(planned)),

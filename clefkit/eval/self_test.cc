@@ -69,7 +69,8 @@ std::vector<std::pair<std::size_t, std::string>> layer_outputs(const Trace& trac
   return names;
 }
 
-Parity measure_parity(const SelfTestOptions& options, std::string& model_name) {
+Parity measure_parity(const SelfTestOptions& options, const Spellings& spellings,
+                      std::string& model_name) {
   const Request request = parse_request(kRequest, "self-test");
   AskOptions ask;
   ask.cancel = options.cancel;
@@ -79,7 +80,7 @@ Parity measure_parity(const SelfTestOptions& options, std::string& model_name) {
   const Trace expected = cpu.trace(request, ask, "layers.");
   const Response expected_response = cpu.ask(request, ask);
 
-  Engine engine(open_model(options.model), {.backend = options.backend});
+  Engine engine(open_model(options.model), {.backend = options.backend, .spellings = spellings});
   Parity parity;
   const Trace actual = engine.trace(request, ask, "layers.");
   for (const auto& [layer, name] :
@@ -97,15 +98,10 @@ Parity measure_parity(const SelfTestOptions& options, std::string& model_name) {
   return parity;
 }
 
-std::string problem_of(const SelfTest& test) {
-  for (const ane::ProbeResult& probe : test.probes) {
-    if (!probe.is_needed || probe.outcome == ane::ProbeResult::Outcome::kRight) continue;
-    return fmt::format("{} is {}: {}", probe.name, to_string(probe.outcome), probe.problem);
-  }
-  if (test.model.empty()) return {};
-  if (test.parity.probability_difference > kMostProbabilityDifference) {
+std::string problem_of(const Parity& parity) {
+  if (parity.probability_difference > kMostProbabilityDifference) {
     return fmt::format("a probability is {:.4f} from the CPU's, expected at most {}",
-                       test.parity.probability_difference, kMostProbabilityDifference);
+                       parity.probability_difference, kMostProbabilityDifference);
   }
   return {};
 }
@@ -129,12 +125,14 @@ SelfTest run_self_test(const SelfTestOptions& options) {
     tell(test.probes.size(), probe.name);
     test.probes.push_back(run_probe(*device, probe));
   }
-  test.problem = problem_of(test);
+  const ane::FoundSpellings found = ane::find_spellings(test.probes);
+  test.spellings = found.spellings;
+  test.problem = found.problem;
   if (options.model.empty()) return test;
   tell(probes.size(), "the model's programs");
   try {
-    test.parity = measure_parity(options, test.model);
-    if (test.passed()) test.problem = problem_of(test);
+    test.parity = measure_parity(options, test.spellings, test.model);
+    if (test.passed()) test.problem = problem_of(test.parity);
   } catch (const Error& error) {
     // Of the device; what is wrong with the model was wrong on the CPU before.
     const bool is_the_devices = !test.model.empty() && error.code() != ErrorCode::kCancelled;
@@ -148,11 +146,13 @@ Json self_test_to_json(const SelfTest& test) {
   Json probes = Json::array();
   for (const ane::ProbeResult& probe : test.probes) {
     probes.push_back(Json::object({{"name", probe.name},
-                                   {"needed", probe.is_needed},
+                                   {"instead_of", probe.instead_of},
                                    {"outcome", to_string(probe.outcome)},
                                    {"largest_difference", probe.difference},
                                    {"problem", probe.problem}}));
   }
+  Json second = Json::array();
+  for (std::string& name : names_of(test.spellings)) second.push_back(std::move(name));
   Json parity;
   if (!test.model.empty()) {
     Json layers = Json::array();
@@ -172,6 +172,7 @@ Json self_test_to_json(const SelfTest& test) {
                        {"passed", test.passed()},
                        {"problem", test.problem},
                        {"probes", std::move(probes)},
+                       {"second_spellings", std::move(second)},
                        {"parity", std::move(parity)}});
 }
 

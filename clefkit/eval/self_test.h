@@ -33,15 +33,16 @@ struct Parity {
 struct SelfTest {
   std::string device{};  // "ane", "simulator:m5"
   std::vector<ane::ProbeResult> probes{};
-  std::string model{};  // Empty: none was given, and `parity` says nothing.
+  Spellings spellings{};  // Those that the probes found right, with which the model was run.
+  std::string model{};    // Empty: none was given, and `parity` says nothing.
   Parity parity{};
   std::string problem{};  // The first thing that is wrong; empty: it has passed.
 
   bool passed() const { return problem.empty(); }
 };
 
-// A test passes when every probe that our programs need is right, and every probability is within
-// this of the CPU's.
+// A test passes when every operation of our programs is right in one of its spellings, and every
+// probability is within this of the CPU's.
 inline constexpr double kMostProbabilityDifference = 0.02;
 
 struct SelfTestOptions {

@@ -2,8 +2,18 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "clefkit/backend/ane/text_programs.h"
 #include "clefkit/base/error.h"
+#include "clefkit/bundle/open_bundle.h"
+#include "clefkit/convert/convert.h"
+#include "clefkit/engine/engine.h"
+#include "clefkit/mil/printer.h"
+#include "clefkit/programs/text_program.h"
 
 namespace clefkit {
 namespace {
@@ -38,6 +48,52 @@ TEST(SelfTest, NeedsNoModelForItsProbes) {
   const SelfTest test = run_self_test({.backend = "simulator"});
   EXPECT_TRUE(test.passed());
   EXPECT_TRUE(self_test_to_json(test).find("parity")->is_null());
+}
+
+// A bundle's programs are written anew for a device that needs them spelled another way, over the
+// same weight files. Its own text is what the first ways give.
+TEST(SelfTest, SpellsABundlesProgramsAsADeviceNeedsThem) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "clefkit-spell-XXXXXX").string();
+  const std::filesystem::path folder = ::mkdtemp(pattern.data());
+  Executor executor(2);
+  ConvertOptions conversion;
+  conversion.min_weights = 1024;
+  convert(kMicro, folder / "bundle", conversion, {executor});
+  const Model model = open_bundle(folder / "bundle");
+  ASSERT_FALSE(model.programs.empty());
+
+  Spellings every;
+  for (const SecondSpelling& second : kSecondSpellings) every.*second.flag = true;
+  ane::TextPrograms first(model, {}), second(model, {.spellings = every});
+  const TextProgramOptions options{.weight_path = mil::kWeightPath,
+                                   .mlp_factors = model.mlp_factors};
+  for (std::size_t i = 0; i < first.plan().size(); ++i) {
+    const PlannedProgram& planned = first.plan()[i];
+    const std::size_t context = planned.kind == ProgramKind::kAttention ? 1024 : 0;
+    const auto find = [&](const std::string& tensor) -> const BlobWeight& {
+      return *std::ranges::find(model.blob_weights, tensor, &BlobWeight::name);
+    };
+    const ane::ProgramSource own = first.source(i, context);
+    EXPECT_EQ(own.mil,
+              mil::to_text(emit_text_program(model.config.text, planned, context, find, options)));
+    const ane::ProgramSource anew = second.source(i, context);
+    EXPECT_EQ(anew.weights_file, own.weights_file);
+    EXPECT_NE(anew.mil, own.mil) << planned.name;
+    for (const char* op : {"concat", "tile", "softmax", "pow", "tanh"}) {
+      EXPECT_EQ(anew.mil.find(std::string("= ") + op + "("), std::string::npos) << op;
+    }
+  }
+
+  const Request request = parse_request(
+      R"({"state": "The lamp is broken.", "questions": {"q": {"type": "noul", "instructions": "Is it?"}}})",
+      "request");
+  const auto probability = [&](const EngineOptions& its_options) {
+    Engine engine(open_bundle(folder / "bundle"), its_options);
+    return engine.ask(request).probabilities.at(0).at(0);
+  };
+  const double expected = probability({.precision = Precision::kExact, .backend = "cpu"});
+  EXPECT_NEAR(probability({.backend = "simulator", .spellings = every}), expected, 0.01);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(SelfTest, SaysWhatItCannotTest) {

@@ -282,4 +282,12 @@ std::vector<Problem> check_program(const Program& program, const WeightFiles& we
   return Checker(weights, limits).run(program);
 }
 
+void require_sound(const Program& program, const WeightFiles& weights, ErrorCode code,
+                   const std::string& where, const CheckLimits& limits) {
+  const std::vector<Problem> problems = check_program(program, weights, limits);
+  if (problems.empty()) return;
+  throw_error(code, where, "{}{}", to_string(problems.front()),
+              problems.size() == 1 ? "" : fmt::format(" (and {} more)", problems.size() - 1));
+}
+
 }  // namespace clefkit::mil

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "clefkit/base/error.h"
 #include "clefkit/mil/program.h"
 
 namespace clefkit::mil {
@@ -41,5 +42,9 @@ using WeightFiles = std::map<std::string, const WeightBlobReader*>;
 // holds.
 std::vector<Problem> check_program(const Program& program, const WeightFiles& weights,
                                    const CheckLimits& limits = {});
+
+// Throws Error(code) with the first problem and the number of others, if there is any.
+void require_sound(const Program& program, const WeightFiles& weights, ErrorCode code,
+                   const std::string& where, const CheckLimits& limits = {});
 
 }  // namespace clefkit::mil

@@ -645,11 +645,7 @@ Simulator::Simulator(const Program& program, const WeightFiles& weights, Numeric
   CheckLimits no_limits;
   no_limits.max_channels = no_limits.max_axis = no_limits.max_conv_outputs = std::int64_t{1} << 40;
   no_limits.max_weight_bytes = ~std::uint64_t{0};
-  const std::vector<Problem> problems = check_program(program, weights, no_limits);
-  if (!problems.empty()) {
-    throw_error(ErrorCode::kCorruptData, "program", "{}{}", to_string(problems.front()),
-                problems.size() == 1 ? "" : fmt::format(" (and {} more)", problems.size() - 1));
-  }
+  require_sound(program, weights, ErrorCode::kCorruptData, "program", no_limits);
   for (const Function& function : program.functions) load_constants(function);
 }
 

@@ -65,7 +65,7 @@ void tie_embeddings(Model& model) {
 }
 
 Model open_checkpoint(const fs::path& directory) {
-  Model model{open_model_files(directory), {}, {}, {}};
+  Model model{open_model_files(directory), {}, {}, {}, {}};
   const std::vector<PlannedTensor> plan = plan_tensors(model.config);
 
   TensorChecklist backbone(

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "clefkit/base/mapped_file.h"
+#include "clefkit/model/blob_weight.h"
 #include "clefkit/model/config.h"
 #include "clefkit/model/program_record.h"
 #include "clefkit/model/text_scales.h"
@@ -37,6 +38,8 @@ struct Model : ModelFiles {
   std::vector<MappedFile> files;
   // The programs that a bundle holds, of the plan that it was converted with; else none.
   std::vector<ProgramRecord> programs;
+  // Where a bundle's text weights lie, so that its programs can be written anew; else none.
+  std::vector<BlobWeight> blob_weights;
   // Those of a bundle's programs, whether it holds them or they are yet to be made; of a
   // checkpoint's there are none.
   MlpFactors mlp_factors{};

@@ -6,7 +6,6 @@ namespace clefkit {
 namespace {
 
 using Name = ProgramBuilder::Name;
-using mil::Value;
 
 constexpr double kProbabilityScale = 16;
 
@@ -35,11 +34,7 @@ ProgramBuilder::Name emit_attention(ProgramBuilder& builder, const AttentionInpu
   const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
   const Name products = builder.matmul_transposed_x(input.queries, input.keys, part("scores"));
   const Name scores = builder.binary("add", products, input.mask, part("scores_masked"));
-  const Name probabilities = builder.add(
-      "softmax",
-      {{"x", scores},
-       {"axis", builder.constant(Value::scalar(mil::DataType::kInt32, std::int64_t{3}), "axis")}},
-      part("probabilities"));
+  const Name probabilities = builder.softmax(scores, part("probabilities"));
   const Name raised =
       builder.binary("mul", probabilities, builder.scalar(kProbabilityScale, "probability_scale"),
                      part("probabilities_scaled"));

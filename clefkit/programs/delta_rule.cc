@@ -111,10 +111,7 @@ class Emitter {
     const std::int64_t ratio = shape_.value_heads / shape_.key_heads;
     if (ratio == 1) return x;
     const Name apart = reshape(x, {shape_.key_heads, 1, chunks_, kSize, shape_.key_head_dim}, name);
-    const Name tiled = builder_.add(
-        "tile",
-        {{"x", apart}, {"reps", builder_.constant(Value::integers({1, ratio, 1, 1, 1}), "reps")}},
-        part(name));
+    const Name tiled = builder_.repeat(apart, 1, ratio, part(name));
     return reshape(tiled, {shape_.value_heads, chunks_, kSize, shape_.key_head_dim}, name);
   }
 

@@ -253,16 +253,61 @@ ProgramBuilder::Name ProgramBuilder::gelu_tanh(const Name& x, std::string_view h
   return binary("real_div", low, sum, hint);
 }
 
-ProgramBuilder::Name ProgramBuilder::channel_mean(const Name& x, std::string_view hint) {
-  const std::int64_t channels = type(x).shape.at(1);
-  if (spellings_.reduce_mean) {
-    return add("reduce_mean",
-               {{"x", x},
-                {"axes", constant(Value::integers({1}), "channel_axis")},
-                {"keep_dims", constant(Value::boolean(true), "yes")}},
-               hint);
+ProgramBuilder::Name ProgramBuilder::inverse_root(const Name& x, std::string_view hint) {
+  if (!spellings_.root_by_division) return binary("pow", x, scalar(-0.5, "minus_half"), hint);
+  const Name one = scalar(1, "one");
+  const Name root = unary("sqrt", x, fmt::format("{}_root", hint));
+  return binary("real_div", one, root, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::softmax(const Name& x, std::string_view hint) {
+  const std::int64_t axis = static_cast<std::int64_t>(type(x).shape.size()) - 1;
+  if (!spellings_.softmax_by_exp) {
+    return add("softmax",
+               {{"x", x}, {"axis", constant(Value::scalar(DataType::kInt32, axis), "axis")}}, hint);
   }
-  return channel_sum(x, 1.0 / static_cast<double>(channels), hint);
+  const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
+  const Name largest = reduce("reduce_max", x, axis, part("max"));
+  const Name difference = binary("sub", x, largest, part("difference"));
+  const Name exponential = unary("exp", difference, part("exp"));
+  // At most the number of places, 16,384.
+  const Name sum = reduce("reduce_sum", exponential, axis, part("sum"));
+  return binary("real_div", exponential, sum, hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::reduce(std::string_view op, const Name& x, std::int64_t axis,
+                                            std::string_view hint) {
+  const Name axes = constant(Value::integers({axis}), "axes");
+  return add(op, {{"x", x}, {"axes", axes}, {"keep_dims", constant(Value::boolean(true), "yes")}},
+             hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::channel_maximum(const Name& x, std::string_view hint) {
+  if (!spellings_.maximum_by_halves) return reduce("reduce_max", x, 1, hint);
+  Name rest = x;
+  for (std::int64_t channels = type(x).shape.at(1); channels > 1;) {
+    const std::int64_t half = channels / 2;
+    std::vector<std::int64_t> sizes{half, half};
+    if (channels % 2 != 0) sizes.push_back(1);
+    const std::vector<Name> parts = split(rest, 1, sizes, fmt::format("{}_halves", hint));
+    rest = binary("maximum", parts[0], parts[1], hint);
+    if (parts.size() > 2) rest = binary("maximum", rest, parts[2], hint);  // Broadcast.
+    channels = half;
+  }
+  return rest;
+}
+
+ProgramBuilder::Name ProgramBuilder::channel_mean(const Name& x, double largest,
+                                                  std::string_view hint) {
+  if (spellings_.reduce_mean) return reduce("reduce_mean", x, 1, hint);
+  const auto channels = static_cast<double>(type(x).shape.at(1));
+  double share = 1;
+  // A sixteenth to spare for rounding.
+  while (largest * channels * share * 17 / 16 >= 0x1p15) share /= 2;
+  const Name sum = channel_sum(x, share, fmt::format("{}_sum", hint));
+  if (channels * share == 1) return sum;
+  const Name count = scalar(1 / (channels * share), fmt::format("{}_count", hint));
+  return binary("mul", sum, count, hint);
 }
 
 ProgramBuilder::Name ProgramBuilder::channel_sum(const Name& x, double its_weight,
@@ -309,11 +354,47 @@ ProgramBuilder::Name ProgramBuilder::matmul(const Name& x, const Name& y, bool t
 
 ProgramBuilder::Name ProgramBuilder::concat(const std::vector<Name>& parts, std::int64_t axis,
                                             std::string_view hint) {
+  if (spellings_.concat_by_sum) return sum_of_padded(parts, static_cast<std::size_t>(axis), hint);
   return add("concat",
              {{"values", parts},
               {"axis", constant(Value::scalar(DataType::kInt32, axis), "axis")},
               {"interleave", constant(Value::boolean(false), "no")}},
              hint);
+}
+
+ProgramBuilder::Name ProgramBuilder::sum_of_padded(const std::vector<Name>& parts, std::size_t axis,
+                                                   std::string_view hint) {
+  std::int64_t total = 0, before = 0;
+  for (const Name& part : parts) total += type(part).shape.at(axis);
+  Name sum;
+  for (const Name& part : parts) {
+    const mil::Shape& shape = type(part).shape;
+    const std::int64_t size = shape.at(axis);
+    std::vector<std::int64_t> pad(2 * shape.size(), 0);
+    pad[2 * axis] = before;
+    pad[2 * axis + 1] = total - before - size;
+    before += size;
+    const Name constant_pad = constant(Value::integers(pad), "pad");
+    const Name mode = constant(Value::string("constant"), "mode");
+    const Name padded = add(
+        "pad",
+        {{"x", part}, {"pad", constant_pad}, {"mode", mode}, {"constant_val", scalar(0, "zero")}},
+        fmt::format("{}_padded", hint));
+    sum = sum.empty() ? padded : binary("add", sum, padded, hint);
+  }
+  return sum;
+}
+
+ProgramBuilder::Name ProgramBuilder::repeat(const Name& x, std::int64_t axis, std::int64_t count,
+                                            std::string_view hint) {
+  mil::Shape shape(type(x).shape.size(), 1);
+  shape.at(static_cast<std::size_t>(axis)) = count;
+  if (!spellings_.tile_by_product) {
+    return add("tile", {{"x", x}, {"reps", constant(Value::integers(shape), "reps")}}, hint);
+  }
+  const Value ones({DataType::kFloat16, shape},
+                   std::vector<double>(static_cast<std::size_t>(count), 1.0));
+  return binary("mul", x, constant(ones, "ones"), hint);
 }
 
 std::vector<ProgramBuilder::Name> ProgramBuilder::split(const Name& x, std::int64_t axis,

@@ -10,15 +10,9 @@
 #include "clefkit/mil/operations.h"
 #include "clefkit/mil/program.h"
 #include "clefkit/model/blob_weight.h"
+#include "clefkit/programs/spellings.h"
 
 namespace clefkit {
-
-// Which of two ways a doubtful operation is spelled (ane.md 3.2). The defaults are those that no
-// published report contradicts.
-struct Spellings {
-  bool reduce_mean = false;  // Else a convolution with 1/n everywhere.
-  bool silu = false;         // Else x/2 · (1 + tanh(x/2)): the unit's own silu is off by 1e-3.
-};
 
 // Puts a program of one function together. Results are known by their names, which are made unique;
 // their types follow from the operations. Everything is [1, channels, 1, tokens] unless said
@@ -34,7 +28,6 @@ class ProgramBuilder {
   // BLOBFILE will name this path for every weight.
   explicit ProgramBuilder(std::string weight_path, const Spellings& spellings = {});
 
-  const Spellings& spellings() const { return spellings_; }
   const mil::ValueType& type(const Name& name) const;
 
   Name input(const std::string& name, const mil::Shape& shape);
@@ -67,8 +60,16 @@ class ProgramBuilder {
   // x / (1 + exp(-2u)): where tanh is nearly -1, 1 + tanh would have lost its bits. At least -7e-5
   // off below -4.
   Name gelu_tanh(const Name& x, std::string_view hint);
-  // The mean over the channels, and `weight` times their sum: [N, C, 1, S] to [N, 1, 1, S].
-  Name channel_mean(const Name& x, std::string_view hint);
+  // 1 / sqrt(x), for x above 0.
+  Name inverse_root(const Name& x, std::string_view hint);
+  // Over the last axis.
+  Name softmax(const Name& x, std::string_view hint);
+  // Over the channels, [N, C, 1, S] to [N, 1, 1, S]: the largest; the mean of numbers whose mean
+  // magnitude is at most `largest`; `weight` times the sum. Shares of 1/C would be subnormal
+  // products for all but the largest numbers, so the mean weighs each with the largest power of two
+  // that keeps the sum below 2^15.
+  Name channel_maximum(const Name& x, std::string_view hint);
+  Name channel_mean(const Name& x, double largest, std::string_view hint);
   Name channel_sum(const Name& x, double weight, std::string_view hint);
   Name reshape(const Name& x, const mil::Shape& shape, std::string_view hint);
   Name transpose(const Name& x, const std::vector<std::int64_t>& perm, std::string_view hint);
@@ -76,6 +77,8 @@ class ProgramBuilder {
   Name matmul_transposed_y(const Name& x, const Name& y, std::string_view hint);
   Name matmul_transposed_x(const Name& x, const Name& y, std::string_view hint);
   Name concat(const std::vector<Name>& parts, std::int64_t axis, std::string_view hint);
+  // An axis of size 1 to one of size `count`, each the same.
+  Name repeat(const Name& x, std::int64_t axis, std::int64_t count, std::string_view hint);
   // Equal parts along an axis.
   std::vector<Name> split(const Name& x, std::int64_t axis, std::int64_t parts,
                           std::string_view hint);
@@ -92,6 +95,8 @@ class ProgramBuilder {
                             std::string_view hint);
   Name matmul(const Name& x, const Name& y, bool transpose_x, bool transpose_y,
               std::string_view hint);
+  Name reduce(std::string_view op, const Name& x, std::int64_t axis, std::string_view hint);
+  Name sum_of_padded(const std::vector<Name>& parts, std::size_t axis, std::string_view hint);
   void append(mil::Statement statement, bool is_weight);
 
   const std::string weight_path_;

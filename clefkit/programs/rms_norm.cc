@@ -15,16 +15,10 @@ constexpr double kSmallestMaximum = 0x1p-9;
 ScaledTokens emit_scaled_tokens(ProgramBuilder& builder, const ProgramBuilder::Name& x,
                                 std::string_view hint) {
   using Name = ProgramBuilder::Name;
-  using mil::Value;
   const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
 
   const Name magnitude = builder.unary("abs", x, part("abs"));
-  const Name maximum =
-      builder.add("reduce_max",
-                  {{"x", magnitude},
-                   {"axes", builder.constant(Value::integers({1}), "channel_axis")},
-                   {"keep_dims", builder.constant(Value::boolean(true), "yes")}},
-                  part("max"));
+  const Name maximum = builder.channel_maximum(magnitude, part("max"));
   const Name at_least = builder.binary(
       "maximum", maximum, builder.scalar(kSmallestMaximum, "smallest_maximum"), part("divisor"));
   const Name factor = builder.binary("real_div", builder.scalar(ScaledTokens::kLargest, "largest"),
@@ -42,8 +36,7 @@ ProgramBuilder::Name emit_over_root(ProgramBuilder& builder, const ScaledTokens&
       "mul", tokens.factor, builder.scalar(std::sqrt(epsilon), "sqrt_eps"), part("root_eps"));
   const Name scaled_epsilon = builder.binary("mul", root, root, part("eps"));
   const Name sum = builder.binary("add", mean, scaled_epsilon, part("sum"));
-  const Name inverse =
-      builder.binary("pow", sum, builder.scalar(-0.5, "minus_half"), part("inverse"));
+  const Name inverse = builder.inverse_root(sum, part("inverse"));
   return builder.binary("mul", tokens.x, inverse, hint);
 }
 
@@ -53,7 +46,8 @@ ProgramBuilder::Name emit_normalized(ProgramBuilder& builder, const ProgramBuild
   const auto part = [&](const char* name) { return fmt::format("{}_{}", hint, name); };
   const ScaledTokens scaled = emit_scaled_tokens(builder, x, hint);
   const Name squares = builder.binary("mul", scaled.x, scaled.x, part("squares"));
-  const Name mean = builder.channel_mean(squares, part("mean"));
+  const Name mean =
+      builder.channel_mean(squares, ScaledTokens::kLargest * ScaledTokens::kLargest, part("mean"));
   return emit_over_root(builder, scaled, mean, epsilon, hint);
 }
 

@@ -14,7 +14,7 @@ namespace clefkit {
 
 // Goes up when the same plan is written as another text: a conversion that was stopped before then
 // begins anew.
-inline constexpr int kTextProgramRevision = 1;
+inline constexpr int kTextProgramRevision = 2;
 
 struct TextProgramOptions {
   Spellings spellings{};

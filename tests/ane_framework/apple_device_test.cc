@@ -176,7 +176,7 @@ TEST_F(AppleDeviceTest, ComputesWhatTheSimulatorComputes) {
   set_faults("pads_rows,reverses_ports,adds_output_suffix");
   const Model model = open_checkpoint(CLEFKIT_SOURCE_DIR "/tests/golden/checkpoints/micro");
   const auto with = [&](std::unique_ptr<Device> device) {
-    return ProgramBackend(model, std::move(device), PlanKind::kGrouped,
+    return ProgramBackend(model, std::move(device), ProgramForm{PlanKind::kGrouped},
                           std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
   };
   ProgramBackend simulated = with(std::make_unique<SimulatorDevice>(mil::NumericProfile::kIdeal));

@@ -8,6 +8,7 @@ import unittest
 from harness import MICRO, CommandTest
 
 PROGRAMS = ["run-00-02", *(f"attention-03@{context}" for context in (1024, 2048, 4096, 8192, 16384)), "tail"]
+VISION = ["vision-00", "vision-01"]
 DATA = pathlib.Path("Data", "com.apple.CoreML")
 
 
@@ -39,15 +40,19 @@ class Export(CommandTest):
 
     def test_writes_a_package_for_each_program(self):
         summary = self.export()
-        self.assertEqual([package["program"] for package in summary["packages"]], PROGRAMS)
+        self.assertEqual([package["program"] for package in summary["packages"]], PROGRAMS + VISION)
         self.assertEqual(sorted(path.name for path in self.out.iterdir()),
-                         sorted(f"{name}.mlpackage" for name in PROGRAMS))
+                         sorted(f"{name}.mlpackage" for name in PROGRAMS + VISION))
         for package in summary["packages"]:
             folder = self.out / package["file"]
             self.assertEqual(list(contents(folder)),
                              [str(DATA / "model.mlmodel"), str(DATA / "weights" / "weight.bin"), "Manifest.json"])
             self.assertEqual(package["model_bytes"], (folder / DATA / "model.mlmodel").stat().st_size)
             weights = folder / DATA / "weights" / "weight.bin"
+            if package["program"] in VISION:
+                self.assertEqual((package["weights"], package["weight_bytes"]), ("copied", weights.stat().st_size))
+                self.assertEqual(weights.stat().st_nlink, 1)
+                continue
             blob = self.bundle / "programs" / "text" / (package["program"].split("@")[0] + ".bin")
             self.assertTrue(weights.samefile(blob))
             self.assertEqual((package["weights"], package["weight_bytes"]), ("linked", blob.stat().st_size))
@@ -56,6 +61,13 @@ class Export(CommandTest):
                 self.assertTrue((folder / "Data" / item["path"]).exists(), item)
         self.assertEqual(summary["model_bytes"], sum(p["model_bytes"] for p in summary["packages"]))
         self.succeed("verify", self.bundle, "--quiet")
+
+    def test_writes_no_vision_for_a_bundle_without(self):
+        bundle = self.folder / "text"
+        self.succeed("convert", MICRO, "-o", bundle, "--min-weights", 1024, "--quiet", "--text-only")
+        self.succeed("export", bundle, "-o", self.out, "--quiet")
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()),
+                         sorted(f"{name}.mlpackage" for name in PROGRAMS))
 
     def test_gives_the_same_bytes_again(self):
         self.export()
@@ -69,7 +81,8 @@ class Export(CommandTest):
         with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
             summary = self.export(pathlib.Path(name, "out"))
             self.assertEqual([package["weights"] for package in summary["packages"]],
-                             ["copied", "copied", "linked", "linked", "linked", "linked", "copied"])
+                             ["copied", "copied", "linked", "linked", "linked", "linked", "copied",
+                              "copied", "copied"])
             copied = contents(pathlib.Path(name, "out"))
         self.export()
         self.assertEqual(copied, contents(self.out))
@@ -77,7 +90,7 @@ class Export(CommandTest):
     def test_takes_an_empty_directory_and_says_what_it_did(self):
         self.out.mkdir()
         result = self.succeed("export", self.bundle, "-o", f"{self.out}/")
-        self.assertIn("7 ML Packages", result.stderr)
+        self.assertIn("9 ML Packages", result.stderr)
         self.assertEqual(result.stdout, "")
         self.assertIn("hard link", self.succeed("export", "--help").stdout)
 
@@ -104,8 +117,8 @@ class Export(CommandTest):
         good = text.read_text()
         text.write_text(good.replace("mul(", "mul[", 1))
         self.refuse(3, "tail.mil:", 'expected "("')
-        text.write_text(good.replace("= mul(", "= multiply(", 1))
-        self.refuse(3, "tail.mil", "multiply")
+        text.write_text(good.replace("= mul(", "= mux(", 1))
+        self.refuse(3, "tail.mil", "mux")
         text.unlink()
         self.refuse(3, "tail.mil", "not there")
         text.write_text(good)

@@ -83,7 +83,7 @@ Name unchanged(ProgramBuilder& builder, const Name& x) {
 // One input x [1, 64, 1, 128] of numbers up to `limit`, one output y.
 struct OneToOne {
   std::string name;
-  bool is_needed = true;
+  std::string instead_of{};
   double limit = 4;
   std::function<Name(ProgramBuilder&, const Name& x)> write;
   mil::Shape shape = shape_of(kChannels, kWidth);
@@ -101,7 +101,7 @@ Probe probe_of(const OneToOne& facts) {
   builder.output(y, "y");
   Probe probe{
       .name = facts.name,
-      .is_needed = facts.is_needed,
+      .instead_of = facts.instead_of,
       .mil = mil::to_text(std::move(builder).finish()),
       .inputs = {{"x", shape_of(kChannels, kWidth), numbers(kChannels * kWidth, facts.limit)}},
       .outputs = {{"y", facts.shape, {}}},
@@ -112,6 +112,14 @@ Probe probe_of(const OneToOne& facts) {
     values[i] = rounded(facts.expected(probe.inputs[0].values, i));
   }
   return probe;
+}
+
+// The same, spelled the second way.
+OneToOne second_way(OneToOne first, bool Spellings::*flag) {
+  first.instead_of = std::move(first.name);
+  first.name = std::ranges::find(kSecondSpellings, flag, &SecondSpelling::flag)->name;
+  first.spellings.*flag = true;
+  return first;
 }
 
 std::size_t channel(std::size_t place) { return place / kWidth; }
@@ -160,6 +168,7 @@ std::vector<OneToOne> elementwise_probes() {
   probes.push_back(elementwise("silu by tanh", silu, [](ProgramBuilder& builder, const Name& x) {
     return builder.silu(x, "silu");
   }));
+  probes.push_back(second_way(probes.back(), &Spellings::silu));
   probes.push_back(elementwise(
       "sigmoid by exp", [](double x) { return 1 / (1 + std::exp(-x)); },
       [](ProgramBuilder& builder, const Name& x) { return builder.sigmoid(x, "sigmoid"); }));
@@ -176,16 +185,9 @@ std::vector<OneToOne> elementwise_probes() {
   probes.push_back(
       elementwise("inverse root by pow", inverse_root, [=](ProgramBuilder& builder, const Name& x) {
         const Name sum = one_and_more(builder, x);
-        const Name exponent = builder.scalar(-0.5, "exponent");
-        return builder.binary("pow", sum, exponent, "inverse_root");
+        return builder.inverse_root(sum, "inverse_root");
       }));
-
-  OneToOne native =
-      elementwise("silu of the unit", silu,
-                  [](ProgramBuilder& builder, const Name& x) { return builder.silu(x, "silu"); });
-  native.is_needed = false;
-  native.spellings.silu = true;
-  probes.push_back(std::move(native));
+  probes.push_back(second_way(probes.back(), &Spellings::root_by_division));
   return probes;
 }
 
@@ -197,26 +199,16 @@ std::vector<OneToOne> reduction_probes() {
     return sum / kChannels;
   };
   const auto channel_mean = [](ProgramBuilder& builder, const Name& x) {
-    return builder.channel_mean(x, "mean");
+    return builder.channel_mean(x, 4, "mean");
   };
   probes.push_back({.name = "mean by convolution",
                     .write = channel_mean,
                     .shape = shape_of(1, kWidth),
                     .expected = mean});
-  probes.push_back({.name = "reduce_mean",
-                    .is_needed = false,
-                    .write = channel_mean,
-                    .shape = shape_of(1, kWidth),
-                    .expected = mean,
-                    .spellings = {.reduce_mean = true}});
+  probes.push_back(second_way(probes.back(), &Spellings::reduce_mean));
   probes.push_back({.name = "reduce_max",
-                    .write =
-                        [](ProgramBuilder& builder, const Name& x) {
-                          const Name axes = builder.constant(mil::Value::integers({1}), "axes");
-                          const Name keep = builder.constant(mil::Value::boolean(true), "keep");
-                          return builder.add(
-                              "reduce_max", {{"x", x}, {"axes", axes}, {"keep_dims", keep}}, "max");
-                        },
+                    .write = [](ProgramBuilder& builder,
+                                const Name& x) { return builder.channel_maximum(x, "max"); },
                     .shape = shape_of(1, kWidth),
                     .expected =
                         [](const Values& x, std::size_t place) {
@@ -226,13 +218,10 @@ std::vector<OneToOne> reduction_probes() {
                           }
                           return most;
                         }});
+  probes.push_back(second_way(probes.back(), &Spellings::maximum_by_halves));
   probes.push_back({.name = "softmax",
-                    .write =
-                        [](ProgramBuilder& builder, const Name& x) {
-                          const Name axis = builder.constant(
-                              mil::Value::scalar(mil::DataType::kInt32, std::int64_t{-1}), "axis");
-                          return builder.add("softmax", {{"x", x}, {"axis", axis}}, "softmax");
-                        },
+                    .write = [](ProgramBuilder& builder,
+                                const Name& x) { return builder.softmax(x, "softmax"); },
                     .expected =
                         [](const Values& x, std::size_t place) {
                           double sum = 0;
@@ -242,6 +231,7 @@ std::vector<OneToOne> reduction_probes() {
                           return std::exp(x[place]) / sum;
                         },
                     .tolerance = 2e-4});
+  probes.push_back(second_way(probes.back(), &Spellings::softmax_by_exp));
   return probes;
 }
 
@@ -260,6 +250,7 @@ std::vector<OneToOne> layout_probes() {
                               at(x, (channel(place) + kChannels / 2) % kChannels, column(place))};
                         },
                     .tolerance = 0});
+  probes.push_back(second_way(probes.back(), &Spellings::concat_by_sum));
   // Channels as 8 heads of 8, the heads' order within changed.
   probes.push_back({.name = "reshape and transpose",
                     .write =
@@ -278,15 +269,20 @@ std::vector<OneToOne> layout_probes() {
       {.name = "tile",
        .write =
            [](ProgramBuilder& builder, const Name& x) {
-             const std::vector<Name> parts = builder.split(x, 1, 2, "halves");
-             const Name reps = builder.constant(mil::Value::integers({1, 2, 1, 1}), "reps");
-             return builder.add("tile", {{"x", parts[0]}, {"reps", reps}}, "tiled");
+             const Name heads = builder.reshape(x, {2, 1, kChannels / 2, 1, kWidth}, "heads");
+             const Name tiled = builder.repeat(heads, 1, 3, "tiled");
+             return builder.reshape(tiled, shape_of(3 * kChannels, kWidth), "flat");
            },
+       .shape = shape_of(3 * kChannels, kWidth),
+       // Each half of the channels three times.
        .expected =
            [](const Values& x, std::size_t place) {
-             return double{at(x, channel(place) % (kChannels / 2), column(place))};
+             constexpr std::size_t kHalf = kChannels / 2;
+             const std::size_t half = channel(place) / (3 * kHalf);
+             return double{at(x, half * kHalf + channel(place) % kHalf, column(place))};
            },
        .tolerance = 0});
+  probes.push_back(second_way(probes.back(), &Spellings::tile_by_product));
   return probes;
 }
 
@@ -495,7 +491,7 @@ std::string_view to_string(ProbeResult::Outcome outcome) {
 }
 
 ProbeResult run_probe(Device& device, const Probe& probe, const ProgramSetOptions& options) {
-  ProbeResult result{.name = probe.name, .is_needed = probe.is_needed};
+  ProbeResult result{.name = probe.name, .instead_of = probe.instead_of};
   try {
     ProgramSet programs(device, options);
     LoadedProgram& program = programs.get({0, 0}, [&] {
@@ -516,6 +512,26 @@ ProbeResult run_probe(Device& device, const Probe& probe, const ProgramSetOption
     result.problem = error.message();
   }
   return result;
+}
+
+FoundSpellings find_spellings(const std::vector<ProbeResult>& results) {
+  const auto is_right = [](const ProbeResult& result) {
+    return result.outcome == ProbeResult::Outcome::kRight;
+  };
+  FoundSpellings found;
+  for (const ProbeResult& first : results) {
+    if (!first.is_first_way() || is_right(first)) continue;
+    const auto second = std::ranges::find(results, first.name, &ProbeResult::instead_of);
+    if (second != results.end() && is_right(*second)) {
+      const auto* const spelling =
+          std::ranges::find(kSecondSpellings, second->name, &SecondSpelling::name);
+      found.spellings.*spelling->flag = true;
+    } else if (found.problem.empty()) {
+      found.problem =
+          fmt::format("{} is {}: {}", first.name, to_string(first.outcome), first.problem);
+    }
+  }
+  return found;
 }
 
 }  // namespace clefkit::ane

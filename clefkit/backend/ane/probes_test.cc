@@ -9,12 +9,12 @@
 #include <string>
 
 #include "clefkit/backend/ane/fake_device.h"
-#include "clefkit/backend/ane/program_weights.h"
 #include "clefkit/backend/ane/simulator_device.h"
 #include "clefkit/backend/ane/text_programs.h"
 #include "clefkit/mil/parser.h"
 #include "clefkit/mil/printer.h"
 #include "clefkit/model/checkpoint.h"
+#include "clefkit/programs/program_weights.h"
 #include "clefkit/programs/vision_block_program.h"
 
 namespace clefkit::ane {
@@ -59,6 +59,48 @@ TEST(Probes, TellWhatADeviceRefuses) {
   EXPECT_EQ(result_of(device, "softmax").outcome, Outcome::kRight);
 }
 
+std::vector<ProbeResult> results_of(Device& device) {
+  std::vector<ProbeResult> results;
+  for (const Probe& probe : all_probes()) results.push_back(run_probe(device, probe));
+  return results;
+}
+
+// One for every second way, and a refusal in both ways names the first.
+TEST(Probes, FindHowProgramsMustBeSpelled) {
+  FakeDevice faultless({});
+  EXPECT_EQ(find_spellings(results_of(faultless)).spellings, Spellings{});
+  for (const auto& [operation, flag] : {std::pair("concat", &Spellings::concat_by_sum),
+                                        std::pair("tile", &Spellings::tile_by_product),
+                                        std::pair("reduce_max", &Spellings::maximum_by_halves),
+                                        std::pair("softmax", &Spellings::softmax_by_exp),
+                                        std::pair("pow", &Spellings::root_by_division)}) {
+    FakeDevice device({.rejected_operation = operation});
+    Spellings expected;
+    expected.*flag = true;
+    const FoundSpellings found = find_spellings(results_of(device));
+    // Attention's second way has a reduce_max of its own.
+    EXPECT_EQ(found.problem, "") << operation;
+    EXPECT_EQ(found.spellings, expected) << operation;
+  }
+  FakeDevice without_exp({.rejected_operation = "exp"});
+  EXPECT_THAT(find_spellings(results_of(without_exp)).problem, HasSubstr("exp is refused"));
+
+  // Every second way stands in for one probe, and is tried by one.
+  std::set<std::string> firsts, names;
+  for (const Probe& probe : all_probes()) {
+    if (probe.instead_of.empty()) {
+      firsts.insert(probe.name);
+    } else {
+      EXPECT_TRUE(firsts.contains(probe.instead_of)) << probe.name;
+      names.insert(probe.name);
+    }
+  }
+  for (const SecondSpelling& second : kSecondSpellings) {
+    EXPECT_TRUE(names.contains(std::string(second.name))) << second.name;
+  }
+  EXPECT_EQ(names.size(), kSecondSpellings.size());
+}
+
 TEST(Probes, TellWhatFails) {
   FakeDevice device({.failing_compile = "softmax"});
   EXPECT_EQ(result_of(device, "softmax").outcome, Outcome::kFailed);
@@ -95,10 +137,10 @@ void add_operations(const std::string& text, std::set<std::string>& operations) 
 TEST(Probes, ContainEveryOperationOfThePrograms) {
   std::set<std::string> probed, used;
   for (const Probe& probe : all_probes()) {
-    if (probe.is_needed) add_operations(probe.mil, probed);
+    if (probe.instead_of.empty()) add_operations(probe.mil, probed);
   }
   const Model model = open_checkpoint(CLEFKIT_SOURCE_DIR "/tests/golden/checkpoints/micro");
-  TextPrograms programs(model, PlanKind::kGrouped);
+  TextPrograms programs(model, {});
   for (std::size_t i = 0; i < programs.plan().size(); ++i) {
     const bool is_attention = programs.plan()[i].kind == ProgramKind::kAttention;
     add_operations(programs.source(i, is_attention ? 1024 : 0).mil, used);

@@ -48,17 +48,19 @@ std::size_t context_for(std::size_t past) {
 
 }  // namespace
 
-ProgramBackend::ProgramBackend(const Model& model, std::unique_ptr<Device> device, PlanKind plan,
-                               std::unique_ptr<Backend> vision_fallback,
+ProgramBackend::ProgramBackend(const Model& model, std::unique_ptr<Device> device,
+                               const ProgramForm& form, std::unique_ptr<Backend> vision_fallback,
                                const ProgramSetOptions& options)
     : model_(model),
       device_(std::move(device)),
       vision_fallback_(std::move(vision_fallback)),
       rotary_angles_(model.config.text.rope_theta, model.config.text.rotary_dim,
                      model.config.text.mrope_section),
-      programs_(model, plan),
+      programs_(model, form),
       loaded_(*device_, options) {
-  if (model.config.has_vision()) vision_.emplace(model, loaded_, programs_.plan().size());
+  if (model.config.has_vision()) {
+    vision_.emplace(model, loaded_, programs_.plan().size(), form.spellings);
+  }
 }
 
 std::size_t ProgramBackend::chunk_tokens() const { return kTokens; }

@@ -26,7 +26,7 @@ class ProgramBackend final : public Backend {
  public:
   // `vision_fallback` encodes what no vision program takes. The model must outlive it. Throws Error
   // as TextPrograms.
-  ProgramBackend(const Model& model, std::unique_ptr<Device> device, PlanKind plan,
+  ProgramBackend(const Model& model, std::unique_ptr<Device> device, const ProgramForm& form,
                  std::unique_ptr<Backend> vision_fallback, const ProgramSetOptions& options = {});
 
   std::string_view name() const override { return device_->name(); }

@@ -20,7 +20,7 @@ using mil::NumericProfile;
 
 std::unique_ptr<Backend> simulator(const Model& model, NumericProfile profile, PlanKind plan) {
   return std::make_unique<ProgramBackend>(
-      model, std::make_unique<SimulatorDevice>(profile), plan,
+      model, std::make_unique<SimulatorDevice>(profile), ProgramForm{.plan = plan},
       std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
 }
 
@@ -174,25 +174,11 @@ TEST_P(ProgramBackendTest, ComputesTheSameOnADeviceWithEveryQuirk) {
                                                     .adds_output_suffix = true,
                                                     .checks_surfaces = true});
   const std::shared_ptr<FakeState> state = device->state();
-  ProgramBackend backend(model_, std::move(device), PlanKind::kGrouped,
+  ProgramBackend backend(model_, std::move(device), ProgramForm{PlanKind::kGrouped},
                          std::make_unique<cpu::CpuBackend>(model_, Precision::kExact));
   EXPECT_EQ(layers_of(backend, model_, pieces), layers_of(*plain, model_, pieces));
   EXPECT_EQ(state->most_loaded, 2u);
   EXPECT_GT(state->loads, 3u);
-}
-
-TEST(ProgramBackend, AnswersNothingWhenAResultOverflows) {
-  const Model model = open_golden("micro");
-  ProgramBackend backend(model, std::make_unique<FakeDevice>(Faults{.overflows = true}),
-                         PlanKind::kGrouped,
-                         std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
-  try {
-    layers_of(backend, model, {3});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kOverflow);
-    EXPECT_EQ(error.where(), "run-00-02");
-  }
 }
 
 // Features [patches / 4, out_hidden_size] of pictures with random pixels.
@@ -214,13 +200,60 @@ std::vector<float> features_of(Backend& backend, const VisionConfig& config,
   return features;
 }
 
+// A device without an operation computes the model all the same when programs are spelled without.
+TEST(ProgramBackend, DoesWithoutEachDoubtfulOperation) {
+  const Model model = open_golden("micro");
+  const std::vector<std::size_t> pieces{5};
+  const std::size_t last = model.config.text.num_hidden_layers - 1;
+  const std::vector<VisionSegment> picture{{4, 6}};
+  cpu::CpuBackend cpu(model, Precision::kExact);
+  const std::vector<float> expected = layers_of(cpu, model, pieces).at(last);
+  const std::vector<float> features = features_of(cpu, model.config.vision, picture);
+  for (const auto& [operation, flag] : {std::pair("concat", &Spellings::concat_by_sum),
+                                        std::pair("tile", &Spellings::tile_by_product),
+                                        std::pair("reduce_max", &Spellings::maximum_by_halves),
+                                        std::pair("softmax", &Spellings::softmax_by_exp),
+                                        std::pair("pow", &Spellings::root_by_division)}) {
+    const auto backend_with = [&](const Spellings& spellings) {
+      return ProgramBackend(model,
+                            std::make_unique<FakeDevice>(Faults{.rejected_operation = operation}),
+                            ProgramForm{.spellings = spellings},
+                            std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
+    };
+    ProgramBackend refused = backend_with({});
+    EXPECT_THROW(layers_of(refused, model, pieces), Error) << operation;
+    Spellings spellings;
+    spellings.*flag = true;
+    ProgramBackend backend = backend_with(spellings);
+    // As the first spelling's bounds.
+    EXPECT_LT(relative_error(layers_of(backend, model, pieces).at(last), expected), 0.02)
+        << operation;
+    EXPECT_LT(relative_error(features_of(backend, model.config.vision, picture), features), 4e-3)
+        << operation;
+  }
+}
+
+TEST(ProgramBackend, AnswersNothingWhenAResultOverflows) {
+  const Model model = open_golden("micro");
+  ProgramBackend backend(model, std::make_unique<FakeDevice>(Faults{.overflows = true}),
+                         ProgramForm{PlanKind::kGrouped},
+                         std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
+  try {
+    layers_of(backend, model, {3});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kOverflow);
+    EXPECT_EQ(error.where(), "run-00-02");
+  }
+}
+
 // A picture must lie within one call of 1,024 patches; the CPU knows no such limit.
 TEST(ProgramBackend, EncodesPicturesThatNoProgramTakesAsTheCpuDoes) {
   const Model model = open_golden("micro");
   const VisionConfig& config = model.config.vision;
   auto device = std::make_unique<FakeDevice>(Faults{});
   const std::shared_ptr<FakeState> state = device->state();
-  ProgramBackend backend(model, std::move(device), PlanKind::kGrouped,
+  ProgramBackend backend(model, std::move(device), ProgramForm{PlanKind::kGrouped},
                          std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
   cpu::CpuBackend cpu(model, Precision::kExact);
   EXPECT_EQ(backend.vision_patches(), 1024u);
@@ -253,8 +286,10 @@ TEST(ProgramBackend, RefusesPicturesOfAModelWithoutVisionAsTheCpuDoes) {
 
 TEST(ProgramBackend, HasANameForEachMachine) {
   const Model model = open_golden("micro");
-  EXPECT_EQ(choose_backend("simulator", model, Precision::kExact).backend->name(), "simulator:ideal");
-  EXPECT_EQ(choose_backend("simulator:h15g", model, Precision::kExact).backend->name(), "simulator:h15g");
+  EXPECT_EQ(choose_backend("simulator", model, Precision::kExact).backend->name(),
+            "simulator:ideal");
+  EXPECT_EQ(choose_backend("simulator:h15g", model, Precision::kExact).backend->name(),
+            "simulator:h15g");
   EXPECT_THROW(choose_backend("simulator:m9", model, Precision::kExact), Error);
 }
 

@@ -13,11 +13,12 @@
 namespace clefkit::ane {
 
 ProgramVision::ProgramVision(const Model& model, ProgramSet& programs, std::size_t first_program,
-                             std::size_t patches)
+                             const Spellings& spellings, std::size_t patches)
     : model_(model),
       programs_(programs),
       first_program_(first_program),
       patches_(patches),
+      spellings_(spellings),
       embedding_(model),
       merger_(model),
       plan_(plan_vision_programs(model.config)),
@@ -34,9 +35,9 @@ ProgramSource ProgramVision::source(std::size_t block) {
   const auto find = [&](const std::string& tensor) -> const BlobWeight& {
     return weights->find(tensor);
   };
-  const mil::Program program =
-      emit_vision_block(model_.config.vision, block, find,
-                        {.weight_path = mil::kWeightPath, .patches = mil::dim(patches_)});
+  const mil::Program program = emit_vision_block(
+      model_.config.vision, block, find,
+      {.spellings = spellings_, .weight_path = mil::kWeightPath, .patches = mil::dim(patches_)});
   return {plan_[block].name, mil::to_text(program), weights->file()};
 }
 

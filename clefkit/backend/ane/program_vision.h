@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "clefkit/backend/ane/program_set.h"
-#include "clefkit/backend/ane/program_weights.h"
 #include "clefkit/backend/backend.h"
 #include "clefkit/backend/vision_embedding.h"
 #include "clefkit/backend/vision_merger.h"
 #include "clefkit/model/model.h"
 #include "clefkit/model/program_plan.h"
+#include "clefkit/programs/program_weights.h"
 #include "clefkit/programs/vision_block_program.h"
 
 namespace clefkit::ane {
@@ -27,7 +27,7 @@ class ProgramVision {
   // Its programs are the set's from number `first_program` on. The model, which has vision, and the
   // set must outlive it.
   ProgramVision(const Model& model, ProgramSet& programs, std::size_t first_program,
-                std::size_t patches = kPatches);
+                const Spellings& spellings = {}, std::size_t patches = kPatches);
 
   // S: what a call takes.
   std::size_t patches() const { return patches_; }
@@ -57,6 +57,7 @@ class ProgramVision {
   const Model& model_;
   ProgramSet& programs_;
   const std::size_t first_program_, patches_;
+  const Spellings spellings_;
   const VisionEmbedding embedding_;
   const VisionMerger merger_;
   const std::vector<PlannedProgram> plan_;

@@ -10,10 +10,10 @@
 #include <tuple>
 
 #include "clefkit/backend/ane/golden_model.h"
-#include "clefkit/backend/ane/program_weights.h"
 #include "clefkit/backend/ane/simulator_device.h"
 #include "clefkit/backend/cpu/cpu_backend.h"
 #include "clefkit/base/error.h"
+#include "clefkit/programs/program_weights.h"
 #include "clefkit/synth/presets.h"
 
 namespace clefkit::ane {
@@ -60,7 +60,7 @@ class ProgramVisionTest : public testing::TestWithParam<std::string> {
   Encoded by_programs(NumericProfile profile, std::size_t patches) {
     SimulatorDevice device(profile);
     ProgramSet programs(device);
-    ProgramVision vision(model_, programs, 0, patches);
+    ProgramVision vision(model_, programs, 0, {}, patches);
     EXPECT_TRUE(vision.holds(kSegments));
     const Encoded result =
         encoded([&](const auto& context, const auto& batch, const auto& observer) {
@@ -121,7 +121,7 @@ TEST_P(ProgramVisionTest, HoldsPicturesThatFitIntoACall) {
 TEST_P(ProgramVisionTest, StopsWhenItsCallerDoes) {
   SimulatorDevice device(NumericProfile::kIdeal);
   ProgramSet programs(device);
-  ProgramVision vision(model_, programs, 0, 52);
+  ProgramVision vision(model_, programs, 0, {}, 52);
   CancelToken cancel;
   const auto encode = [&](ComputeContext context, const VisionBatch& batch,
                           VisionObserver observer) {

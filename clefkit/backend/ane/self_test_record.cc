@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
@@ -35,6 +37,22 @@ std::string text_of(const Json& json, const char* key) {
   return value != nullptr && value->is_string() ? value->string() : std::string();
 }
 
+std::optional<std::vector<std::string>> texts_of(const Json& json, const char* key) {
+  const Json* const value = json.find(key);
+  if (value == nullptr || !value->is_array()) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const Json& item : value->items()) {
+    if (!item.is_string()) return std::nullopt;
+    texts.push_back(item.string());
+  }
+  return texts;
+}
+
+bool is_about(const SelfTestRecord& record, const AppleFacts& facts, const std::string& model) {
+  return record.system == facts.system && record.chip == facts.chip && record.model == model &&
+         record.program_revision == kTextProgramRevision;
+}
+
 }  // namespace
 
 fs::path self_test_record_path(const std::string& model) {
@@ -63,6 +81,10 @@ std::optional<SelfTestRecord> read_self_test_record(const fs::path& path) {
     if (revision == nullptr || passed == nullptr || !passed->is_bool()) return std::nullopt;
     record.program_revision = static_cast<int>(revision->as_int64().value_or(0));
     record.passed = passed->boolean();
+    const auto names = texts_of(json, "second_spellings");
+    const auto spellings = names ? spellings_of(*names) : std::nullopt;
+    if (!spellings) return std::nullopt;
+    record.spellings = *spellings;
     return record;
   } catch (const Error&) {
     return std::nullopt;
@@ -76,10 +98,13 @@ void write_self_test_record(const SelfTestRecord& record, const fs::path& path) 
     throw_error(ErrorCode::kUnavailable, path.parent_path().string(), "{}, expected a directory",
                 error.message());
   }
+  Json second = Json::array();
+  for (std::string& name : names_of(record.spellings)) second.push_back(std::move(name));
   write_file(path, to_string(Json::object({{"system", record.system},
                                            {"chip", record.chip},
                                            {"model", record.model},
                                            {"program_revision", record.program_revision},
+                                           {"second_spellings", std::move(second)},
                                            {"passed", record.passed},
                                            {"problem", record.problem}})) +
                        "\n");
@@ -93,16 +118,18 @@ std::string objection_to_engine(const AppleFacts& facts,
   if (!record) {
     return fmt::format("its Neural Engine has not been tested with this model: {}", kAdvice);
   }
-  const bool is_about_this = record->system == facts.system && record->chip == facts.chip &&
-                             record->model == model &&
-                             record->program_revision == kTextProgramRevision;
-  if (!is_about_this) {
+  if (!is_about(*record, facts, model)) {
     return fmt::format(
         "its Neural Engine was tested with another system, chip, model or version of clefkit: {}",
         kAdvice);
   }
   if (!record->passed) return "its Neural Engine failed the self-test: " + record->problem;
   return {};
+}
+
+Spellings found_spellings(const AppleFacts& facts, const std::optional<SelfTestRecord>& record,
+                          const std::string& model) {
+  return record && is_about(*record, facts, model) ? record->spellings : Spellings{};
 }
 
 }  // namespace clefkit::ane

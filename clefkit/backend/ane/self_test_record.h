@@ -5,6 +5,7 @@
 #include <string>
 
 #include "clefkit/backend/ane/apple/apple_device.h"
+#include "clefkit/programs/spellings.h"
 
 // What `clefkit doctor` found out about a model on this machine's Neural Engine, kept so that
 // `--backend auto` knows.
@@ -15,6 +16,7 @@ struct SelfTestRecord {
   // worthless.
   std::string system{}, chip{}, model{};
   int program_revision = 0;
+  Spellings spellings{};  // With which it was tested.
   bool passed = false;
   std::string problem{};  // Why not.
 };
@@ -31,5 +33,9 @@ void write_self_test_record(const SelfTestRecord& record, const std::filesystem:
 std::string objection_to_engine(const AppleFacts& facts,
                                 const std::optional<SelfTestRecord>& record,
                                 const std::string& model);
+
+// How the record says that programs must be spelled here; the first ways where it says nothing.
+Spellings found_spellings(const AppleFacts& facts, const std::optional<SelfTestRecord>& record,
+                          const std::string& model);
 
 }  // namespace clefkit::ane

@@ -49,6 +49,14 @@ TEST(ObjectionToEngine, IsThatSomethingElseWasTested) {
   }
 }
 
+TEST(FoundSpellings, AreTheRecordsWhereItIsAboutThisMachine) {
+  SelfTestRecord record = passed();
+  record.spellings = {.concat_by_sum = true};
+  EXPECT_EQ(found_spellings(kMac, record, "clef-flash"), record.spellings);
+  EXPECT_EQ(found_spellings(kMac, record, "clef"), Spellings{});
+  EXPECT_EQ(found_spellings(kMac, std::nullopt, "clef-flash"), Spellings{});
+}
+
 TEST(ObjectionToEngine, IsThatTheTestFailed) {
   SelfTestRecord record = passed();
   record.passed = false;
@@ -84,8 +92,8 @@ TEST_F(SelfTestRecordFile, IsReadAsItWasWritten) {
 TEST_F(SelfTestRecordFile, CountsAsAbsentWhenItSaysNothing) {
   const auto path = self_test_record_path("m");
   std::filesystem::create_directories(directory_);
-  for (const char* text : {"", "[]", "{", "{}", R"({"passed": true})",
-                           R"({"passed": 1, "program_revision": 1})"}) {
+  for (const char* text :
+       {"", "[]", "{", "{}", R"({"passed": true})", R"({"passed": 1, "program_revision": 1})"}) {
     write_file(path, text);
     EXPECT_FALSE(read_self_test_record(path)) << text;
   }

@@ -35,10 +35,7 @@ class SimulatorProgram final : public DeviceProgram {
   bool is_compiled() const override { return program_.has_value(); }
   void compile() override {
     mil::Program program = mil::parse_program(text_, name_);
-    const auto problems = mil::check_program(program, files_);
-    if (!problems.empty()) {
-      throw Error(ErrorCode::kUnsupported, name_, to_string(problems.front()));
-    }
+    mil::require_sound(program, files_, ErrorCode::kUnsupported, name_);
     program_ = std::move(program);
   }
   void purge() override { program_.reset(); }

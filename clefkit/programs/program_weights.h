@@ -10,7 +10,7 @@
 #include "clefkit/model/model.h"
 #include "clefkit/model/program_plan.h"
 
-namespace clefkit::ane {
+namespace clefkit {
 
 // The weight file of one program in memory, laid out as a bundle's: indices and palettes of what is
 // palettized, everything else FP16. From a checkpoint all of it is FP16.
@@ -29,4 +29,4 @@ class ProgramWeights {
   std::vector<std::uint8_t> file_;
 };
 
-}  // namespace clefkit::ane
+}  // namespace clefkit

@@ -1,11 +1,11 @@
-#include "clefkit/backend/ane/program_weights.h"
+#include "clefkit/programs/program_weights.h"
 
 #include <utility>
 
 #include "clefkit/mil/program.h"
 #include "clefkit/programs/fp16_tensor.h"
 
-namespace clefkit::ane {
+namespace clefkit {
 
 ProgramWeights::ProgramWeights(const Model& model, const PlannedProgram& program) {
   std::uint32_t records = 0;
@@ -40,4 +40,4 @@ ProgramWeights::ProgramWeights(const Model& model, const PlannedProgram& program
   writer.finish();
 }
 
-}  // namespace clefkit::ane
+}  // namespace clefkit
