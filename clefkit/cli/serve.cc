@@ -5,14 +5,18 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <thread>
 
+#include "clefkit/base/trimmed.h"
 #include "clefkit/bundle/open_model.h"
 #include "clefkit/cli/command.h"
 #include "clefkit/cli/flags.h"
 #include "clefkit/cli/output.h"
 #include "clefkit/http/server.h"
+#include "clefkit/server/key_store.h"
 #include "clefkit/server/service.h"
 
 namespace clefkit::cli {
@@ -40,8 +44,8 @@ std::size_t raise_descriptor_limit(std::size_t wanted) {
                   allowed > 2 * kSpareDescriptors ? allowed - kSpareDescriptors : allowed / 2);
 }
 
-// Stops the server at the first SIGINT or SIGTERM, the process at the second. The signals must be
-// blocked in every thread before any thread starts.
+// Calls `stop` at the first SIGINT or SIGTERM and ends the process at the second. The signals must
+// be blocked in every thread before any thread starts.
 class StopOnSignal {
  public:
   static sigset_t signals() {
@@ -56,17 +60,18 @@ class StopOnSignal {
   }
 
   explicit StopOnSignal(std::function<void()> stop)
-      : thread_([stop = std::move(stop)] {
+      : thread_([this, stop = std::move(stop)] {
           const sigset_t set = signals();
-          for (int count = 0;;) {
+          for (int count = 0; !is_over_;) {
             int signal = 0;
-            if (::sigwait(&set, &signal) != 0) continue;
-            if (signal == SIGUSR2) return;  // From the destructor.
+            // Anybody may send SIGUSR2; it means something from the destructor alone.
+            if (::sigwait(&set, &signal) != 0 || signal == SIGUSR2) continue;
             if (++count == 2) ::_exit(kInterrupted);
             stop();
           }
         }) {}
   ~StopOnSignal() {
+    is_over_ = true;
     ::pthread_kill(thread_.native_handle(), SIGUSR2);
     thread_.join();
   }
@@ -74,7 +79,41 @@ class StopOnSignal {
   StopOnSignal& operator=(const StopOnSignal&) = delete;
 
  private:
+  std::atomic<bool> is_over_ = false;
   std::thread thread_;
+};
+
+// Ends the server when a signal says so, or, while the model is still being loaded and nobody has
+// been taken, the process. Called by the signals' thread.
+class Stopping {
+ public:
+  void began(server::Service& service, http::Server& transport) {
+    const std::lock_guard lock(mutex_);
+    service_ = &service;
+    transport_ = &transport;
+  }
+  void ended() {
+    const std::lock_guard lock(mutex_);
+    service_ = nullptr;
+    is_over_ = true;
+  }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    if (is_over_) return;
+    if (service_ == nullptr) {
+      fmt::print(stderr, "clefkit: stopped before it was ready\n");
+      ::_exit(kInterrupted);
+    }
+    fmt::print(stderr, "clefkit: stopping: what was begun is answered first\n");
+    service_->begin_stop();
+    transport_->stop();
+  }
+
+ private:
+  std::mutex mutex_;
+  server::Service* service_ = nullptr;
+  http::Server* transport_ = nullptr;
+  bool is_over_ = false;
 };
 
 struct ServeCommand {
@@ -94,21 +133,26 @@ struct ServeCommand {
 
   int run() {
     server::ServiceOptions options = service_options();
-    check_exposure(options);
+    check_exposure(server::KeyStore(options.keys, options.key_file));
     StopOnSignal::block();
-    // What can be wrong with keys, certificate and port is told before the model is loaded.
+    // What can be wrong with keys, certificate and port is told before the model is loaded; but a
+    // port that another server has taken and does not listen on yet, only afterwards.
     server::Service* answering = nullptr;
     http.port = static_cast<std::uint16_t>(chosen_port);
     http.max_connections = raise_descriptor_limit(http.max_connections);
     http::Server transport(
-        http,
-        [&](http::Request request, std::shared_ptr<http::Exchange> exchange) {
-          answering->handle(std::move(request), std::move(exchange));
-        },
-        [&](const http::Request& request, int status, std::string_view message) {
-          return answering->refuse(request, status, message);
-        });
-    server::KeyStore(options.keys, options.key_file);
+        http, {.handle =
+                   [&](http::Request request, std::shared_ptr<http::Exchange> exchange) {
+                     answering->handle(std::move(request), std::move(exchange));
+                   },
+               .refuse =
+                   [&](const http::Request& request, int status, std::string_view message) {
+                     return answering->refuse(request, status, message);
+                   },
+               .admit = [&](const http::Request& request) { return answering->admit(request); },
+               .give_up = [&] { answering->give_up(); }});
+    Stopping stopping;
+    const StopOnSignal stop_on_signal([&] { stopping.stop(); });
     fmt::print(stderr, "clefkit: loading {}\n", model.directory());
     EngineOptions engine_options = engine.options(model);
     if (engine_options.chunk_tokens == 0) engine_options.chunk_tokens = kChunkTokens;
@@ -126,15 +170,12 @@ struct ServeCommand {
     server::Service service(engine_instance, std::move(options), request_log);
     answering = &service;
     service.set_connection_count([&] { return transport.connections(); });
-    const StopOnSignal stop([&] {
-      fmt::print(stderr, "clefkit: stopping: what was begun is answered first\n");
-      service.begin_stop();
-      transport.stop();
-    });
     transport.listen();
+    stopping.began(service, transport);
     // Scripts wait for this line.
     fmt::print(stderr, "listening on {}\n", address(transport.port()));
     transport.run();
+    stopping.ended();
     return kDone;
   }
 
@@ -151,7 +192,11 @@ struct ServeCommand {
         options.keys.emplace_back(rest.substr(0, end));
         rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
       }
-      std::erase(options.keys, "");
+      std::erase_if(options.keys, [](const std::string& key) { return trimmed(key).empty(); });
+      if (options.keys.empty() && *keys != '\0') {
+        throw_error(ErrorCode::kInvalidArgument, "CLEFKIT_API_KEYS",
+                    "no key in it, expected KEY,KEY… or nothing");
+      }
     }
     for (const std::string& name : allowed_hosts) {
       if (name.empty() || (name.find(':') != name.npos && name.find(':') == name.rfind(':'))) {
@@ -170,8 +215,8 @@ struct ServeCommand {
     return options;
   }
 
-  void check_exposure(const server::ServiceOptions& options) const {
-    if (is_loopback(http.host) || !options.keys.empty() || !key_file.empty() || without_key) return;
+  void check_exposure(const server::KeyStore& keys) const {
+    if (is_loopback(http.host) || keys.asks_for_key() || without_key) return;
     throw_error(ErrorCode::kInvalidArgument, "--host",
                 "{} can be reached from other machines, expected --key-file or CLEFKIT_API_KEYS "
                 "with it, or --without-key if everybody there may ask",

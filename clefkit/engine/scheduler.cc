@@ -72,6 +72,15 @@ void Scheduler::cancel(Ticket ticket) {
   if (found != entries_.end()) cancel_entry(**found, lock);
 }
 
+void Scheduler::cancel_all() {
+  std::vector<Ticket> tickets;
+  {
+    const std::unique_lock lock(mutex_);
+    for (const auto& entry : entries_) tickets.push_back(entry->ticket);
+  }
+  for (const Ticket ticket : tickets) cancel(ticket);
+}
+
 void Scheduler::drain() {
   std::unique_lock lock(mutex_);
   is_draining_ = true;

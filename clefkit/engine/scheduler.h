@@ -82,6 +82,7 @@ class Scheduler {
   std::optional<Ticket> submit(Job job);
   // A job that waits ends at once, one that runs within about 50 ms. Unknown tickets are ignored.
   void cancel(Ticket ticket);
+  void cancel_all();
   // Takes no more jobs and returns when all are done.
   void drain();
 

@@ -43,6 +43,9 @@ constexpr auto kDisconnectPoll = 40ms;
 constexpr char kStopping[] = "the server is stopping";
 // After an early refusal: time for a client that is still sending to read it.
 constexpr auto kLingerDeadline = 2'000ms;
+// What is read of a connection before it is understood: a header, a part of a body, or a chunk's
+// size line or the trailer, neither of which the parser takes in parts.
+constexpr std::size_t kBufferBytes = 64 << 10;
 
 bool is_gone(int socket) {
 #ifdef POLLRDHUP
@@ -128,6 +131,7 @@ std::string_view broken_rule(const wire::request_parser<wire::string_body>& pars
   const auto hosts = head.count(wire::field::host);
   if (hosts > 1) return "two Host headers";
   if (hosts == 0 && parser.get().version() >= 11) return "no Host header";
+  if (parser.chunked() && parser.get().version() < 11) return "Transfer-Encoding in HTTP/1.0";
   if (parser.chunked() && head.count(wire::field::content_length) > 0) {
     return "both Content-Length and Transfer-Encoding";
   }
@@ -180,10 +184,8 @@ class PendingExchange final : public Exchange {
 }  // namespace
 
 struct Server::State {
-  State(ServerOptions the_options, Handler the_handler, Refuser the_refuser)
-      : options(std::move(the_options)),
-        handler(std::move(the_handler)),
-        refuser(std::move(the_refuser)) {}
+  State(ServerOptions the_options, Callbacks the_callbacks)
+      : options(std::move(the_options)), callbacks(std::move(the_callbacks)) {}
   ~State() { gate->close(); }
 
   void bind();
@@ -191,14 +193,15 @@ struct Server::State {
   void check(error_code error, const char* what) const;
   void load_certificate();
   asio::awaitable<void> accept_loop();
+  void take(tcp::socket socket);
   asio::awaitable<void> plain_session(tcp::socket socket);
   asio::awaitable<void> tls_session(tcp::socket socket);
   void begin_stop();
+  void end_drain();
   void session_ended();
 
   const ServerOptions options;
-  const Handler handler;
-  const Refuser refuser;
+  const Callbacks callbacks;
   // Every open connection, to be closed by begin_stop(). Sessions take themselves out, the last of
   // them when `io` is destroyed.
   struct Open {
@@ -235,8 +238,11 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   asio::awaitable<void> run() {
-    while (!server_.stopping || buffer_.size() > 0) {
+    // Who connected before the stop gets to say what it wants, and 503.
+    for (bool is_first = true; is_first || !server_.stopping || buffer_.size() > 0;
+         is_first = false) {
       if (buffer_.size() == 0 && !co_await wait_for_bytes()) break;
+      skip_empty_line();
       const bool keep = co_await exchange();
       release_body();
       place_->is_reading = true;
@@ -253,12 +259,21 @@ class Session {
   }
 
   asio::awaitable<bool> wait_for_bytes() {
-    set_deadline(server_.options.idle_deadline);
+    set_deadline(server_.stopping ? kLingerDeadline : server_.options.idle_deadline);
     error_code error;
     const std::size_t bytes =
         co_await stream_.async_read_some(buffer_.prepare(4096), redirect(error));
     buffer_.commit(bytes);
     co_return !error && bytes > 0;
+  }
+
+  // Some clients send one behind a body (RFC 9112, 2.2).
+  void skip_empty_line() {
+    const auto bytes = buffer_.cdata();
+    if (std::string_view(static_cast<const char*>(bytes.data()), bytes.size())
+            .starts_with("\r\n")) {
+      buffer_.consume(2);
+    }
   }
 
   // Reads a request and answers it. False: this was the connection's last.
@@ -272,7 +287,7 @@ class Session {
     error_code error;
     co_await wire::async_read_header(stream_, buffer_, parser, redirect(error));
     const bool has_path = read_head(parser.get().base(), request_);
-    if (error) co_return co_await refuse_unread(error);
+    if (error) co_return co_await refuse_unread(error, kHeaderTooLarge);
     if (!has_path) co_return co_await refuse(400, "the target is no path");
     if (const std::string_view rule = broken_rule(parser); !rule.empty()) {
       co_return co_await refuse(400, rule);
@@ -282,12 +297,18 @@ class Session {
       co_return co_await refuse(501, "a Transfer-Encoding other than chunked");
     }
     set_deadline(server_.options.body_deadline);
-    if (!parser.is_done() && wants_continue()) {
+    if (!parser.is_done() && server_.callbacks.admit) {
+      if (std::optional<Response> refusal = server_.callbacks.admit(request_)) {
+        co_return co_await refuse(std::move(*refusal));
+      }
+    }
+    if (!parser.is_done() && wants_continue(parser.get().version())) {
       if (!co_await send_continue()) co_return false;
     }
     while (!parser.is_done()) {
+      if (server_.stopping) co_return co_await refuse(503, kStopping);
       co_await wire::async_read_some(stream_, buffer_, parser, redirect(error));
-      if (error) co_return co_await refuse_unread(error);
+      if (error) co_return co_await refuse_unread(error, kFramingTooLarge);
       if (!reserve_body(parser.get().body().size())) {
         co_return co_await refuse(503, "too many large requests at one time");
       }
@@ -303,7 +324,7 @@ class Session {
     const bool is_head = request_.method == "HEAD";
     auto exchange = std::make_shared<PendingExchange>(server_.gate);
     const std::shared_ptr<PendingExchange::Wait> wait = exchange->wait();
-    server_.handler(std::move(request_), std::move(exchange));
+    server_.callbacks.handle(std::move(request_), std::move(exchange));
     asio::steady_timer timer(server_.io);
     wait->timer = &timer;
     bool is_here = true;
@@ -344,7 +365,10 @@ class Session {
     co_return !error;
   }
 
-  bool wants_continue() const { return request_.header("expect").value_or("") == "100-continue"; }
+  bool wants_continue(unsigned version) const {
+    return version >= 11 &&
+           equal_ignoring_case(trimmed(request_.header("expect").value_or("")), "100-continue");
+  }
 
   asio::awaitable<bool> send_continue() {
     wire::response<wire::empty_body> out(wire::status::continue_, 11);
@@ -353,8 +377,18 @@ class Session {
     co_return !error;
   }
 
+  // What is too large when the buffer is full.
+  struct Oversize {
+    int status;
+    const char* what;
+    std::size_t bytes;  // 0: max_header_bytes.
+  };
+  static constexpr Oversize kHeaderTooLarge{431, "the header", 0};
+  static constexpr Oversize kFramingTooLarge{400, "a chunk's size line or the trailer",
+                                             kBufferBytes};
+
   // What a failed read means to the client, if anything.
-  asio::awaitable<bool> refuse_unread(error_code error) {
+  asio::awaitable<bool> refuse_unread(error_code error, const Oversize& oversize) {
     int status = 400;
     if (server_.stopping && error == asio::error::operation_aborted) {
       status = 503;
@@ -363,9 +397,10 @@ class Session {
       status = 413;
       message_ = fmt::format("the body is larger than {} bytes", server_.options.max_body_bytes);
     } else if (error == wire::error::header_limit || error == wire::error::buffer_overflow) {
-      status = 431;
+      status = oversize.status;
       message_ =
-          fmt::format("the header is larger than {} bytes", server_.options.max_header_bytes);
+          fmt::format("{} is larger than {} bytes", oversize.what,
+                      oversize.bytes == 0 ? server_.options.max_header_bytes : oversize.bytes);
     } else if (error == beast::error::timeout || error == wire::error::end_of_stream ||
                error == wire::error::partial_message ||
                error.category() != wire::make_error_code(wire::error::bad_method).category()) {
@@ -380,10 +415,16 @@ class Session {
   // Refuses what was not read to its end and closes, but reads on for a moment: a client that is
   // still sending would otherwise see a reset in place of the answer.
   asio::awaitable<bool> refuse(int status, std::string_view message) {
+    return refuse(server_.callbacks.refuse(request_, status, message));
+  }
+  asio::awaitable<bool> refuse(Response response) {
+    refusal_ = std::move(response);
+    return linger();
+  }
+  asio::awaitable<bool> linger() {
     place_->is_reading = false;
     const bool is_head = request_.method == "HEAD";
-    const Response response = server_.refuser(request_, status, message);
-    const bool is_sent = co_await send(response, 11, false, is_head);
+    const bool is_sent = co_await send(refusal_, 11, false, is_head);
     if (!is_sent) co_return false;
     error_code error;
     socket().shutdown(tcp::socket::shutdown_send, error);
@@ -409,11 +450,12 @@ class Session {
   Server::State& server_;
   Stream& stream_;
   std::list<Server::State::Open>::iterator place_;
-  beast::flat_buffer buffer_;
+  beast::flat_buffer buffer_{kBufferBytes};
   std::size_t body_bytes_ = 0;
   // Here and not among the coroutines' parameters: g++ 12 destroys some temporaries of those twice.
   Request request_;      // That is being read.
   std::string message_;  // Why it is refused.
+  Response refusal_;
 };
 
 }  // namespace
@@ -493,15 +535,20 @@ asio::awaitable<void> Server::State::accept_loop() {
       co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
       continue;
     }
-    if (connections >= options.max_connections) continue;  // Closes it.
-    socket.set_option(tcp::no_delay(true), error);
-    ++connections;
-    const auto ended = [this](std::exception_ptr) { session_ended(); };
-    if (tls) {
-      asio::co_spawn(io, tls_session(std::move(socket)), ended);
-    } else {
-      asio::co_spawn(io, plain_session(std::move(socket)), ended);
-    }
+    take(std::move(socket));
+  }
+}
+
+void Server::State::take(tcp::socket socket) {
+  if (connections >= options.max_connections) return;  // Closes it.
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  ++connections;
+  const auto ended = [this](std::exception_ptr) { session_ended(); };
+  if (tls) {
+    asio::co_spawn(io, tls_session(std::move(socket)), ended);
+  } else {
+    asio::co_spawn(io, plain_session(std::move(socket)), ended);
   }
 }
 
@@ -534,19 +581,34 @@ void Server::State::begin_stop() {
   if (stopping) return;
   stopping = true;
   error_code ignored;
-  acceptor.close(ignored);
   for (Open& connection : open) {
     if (connection.is_reading) connection.socket.cancel(ignored);
   }
+  // Closing would reset those that wait to be taken.
+  acceptor.non_blocking(true, ignored);
+  for (error_code none_left; !none_left;) {
+    tcp::socket socket(io);
+    acceptor.accept(socket, none_left);
+    if (!none_left) take(std::move(socket));
+  }
+  acceptor.close(ignored);
   if (connections == 0) return;
   drain.expires_after(options.drain_deadline);
+  drain.async_wait([this](error_code cancelled) {
+    if (!cancelled) end_drain();
+  });
+}
+
+void Server::State::end_drain() {
+  if (callbacks.give_up) callbacks.give_up();
+  drain.expires_after(kLingerDeadline);
   drain.async_wait([this](error_code cancelled) {
     if (!cancelled) io.stop();
   });
 }
 
-Server::Server(ServerOptions options, Handler handler, Refuser refuser)
-    : state_(std::make_unique<State>(std::move(options), std::move(handler), std::move(refuser))) {
+Server::Server(ServerOptions options, Callbacks callbacks)
+    : state_(std::make_unique<State>(std::move(options), std::move(callbacks))) {
   state_->load_certificate();
   state_->bind();
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,12 +54,25 @@ using Handler = std::function<void(Request request, std::shared_ptr<Exchange> ex
 using Refuser =
     std::function<Response(const Request& request, int status, std::string_view message)>;
 
+// Called when a request's header has been read and its body has not: a response refuses it there
+// and then, so that nobody fills memory who may not ask. `request` has no body.
+using Admitter = std::function<std::optional<Response>(const Request& request)>;
+
+struct Callbacks {
+  Handler handle{};
+  Refuser refuse{};
+  Admitter admit{};  // None: all are admitted.
+  // The drain deadline has passed: what is still computed for should end and be answered now. A
+  // moment later the connections are closed. On the server's thread.
+  std::function<void()> give_up{};
+};
+
 // An HTTP/1.1 server on one thread. It bounds time, bytes and connections; it knows no protocol.
 class Server {
  public:
   // Takes the port, but no connections yet. Throws Error: kInvalidArgument (host, certificate,
   // key), kUnavailable (the port is taken).
-  Server(ServerOptions options, Handler handler, Refuser refuser);
+  Server(ServerOptions options, Callbacks callbacks);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -68,10 +82,11 @@ class Server {
   void listen();
   std::size_t connections() const;
   // Serves until stop() was called and what was running has been answered, or the drain deadline
-  // has passed.
+  // has passed and 2 s more, in which give_up() may have been heard.
   void run();
   // From any thread: listens no more, closes idle connections, refuses requests that have not
-  // arrived whole, answers the others.
+  // arrived whole, answers the others. A connection that nobody has taken yet is refused, not
+  // reset.
   void stop();
 
   struct State;

@@ -113,7 +113,9 @@ Response refuse_plainly(const Request&, int status, std::string_view message) {
 class Running {
  public:
   explicit Running(ServerOptions options = {}, Handler handler = echo)
-      : server_(with_free_port(std::move(options)), std::move(handler), refuse_plainly) {
+      : Running(std::move(options), {.handle = std::move(handler), .refuse = refuse_plainly}) {}
+  Running(ServerOptions options, Callbacks callbacks)
+      : server_(with_free_port(std::move(options)), std::move(callbacks)) {
     server_.listen();
     thread_ = std::thread([this] { server_.run(); });
   }
@@ -311,12 +313,11 @@ TEST(Server, AnExchangeThatIsDroppedIsAnsweredWith500) {
 
 TEST(Server, FinishesWhatRunsWhenItStops) {
   std::promise<std::shared_ptr<Exchange>> arrived;
-  Server server(
-      {.port = 0},
-      [&](const Request&, std::shared_ptr<Exchange> exchange) {
-        arrived.set_value(std::move(exchange));
-      },
-      refuse_plainly);
+  Server server({.port = 0}, {.handle =
+                                  [&](const Request&, std::shared_ptr<Exchange> exchange) {
+                                    arrived.set_value(std::move(exchange));
+                                  },
+                              .refuse = refuse_plainly});
   server.listen();
   std::thread thread([&] { server.run(); });
   Client idle(server.port()), busy(server.port());
@@ -357,13 +358,13 @@ TEST(Server, RefusesWhatHasNotArrivedWholeWhenItStops) {
 TEST(Server, StopsAtTheDrainDeadlineWhateverRuns) {
   std::promise<void> arrived;
   std::shared_ptr<Exchange> kept;
-  Server server(
-      {.port = 0, .drain_deadline = 100ms},
-      [&](const Request&, std::shared_ptr<Exchange> exchange) {
-        kept = std::move(exchange);
-        arrived.set_value();
-      },
-      refuse_plainly);
+  Server server({.port = 0, .drain_deadline = 100ms},
+                {.handle =
+                     [&](const Request&, std::shared_ptr<Exchange> exchange) {
+                       kept = std::move(exchange);
+                       arrived.set_value();
+                     },
+                 .refuse = refuse_plainly});
   server.listen();
   std::thread thread([&] { server.run(); });
   Client client(server.port());
@@ -371,6 +372,140 @@ TEST(Server, StopsAtTheDrainDeadlineWhateverRuns) {
   arrived.get_future().wait();
   server.stop();
   thread.join();
+}
+
+// Whoever computes is told, and what it then answers arrives.
+TEST(Server, SendsWhatIsAnsweredWhenTheDrainDeadlineHasPassed) {
+  std::promise<void> arrived;
+  std::shared_ptr<Exchange> kept;
+  Server server({.port = 0, .drain_deadline = 100ms},
+                {.handle =
+                     [&](const Request&, std::shared_ptr<Exchange> exchange) {
+                       kept = std::move(exchange);
+                       arrived.set_value();
+                     },
+                 .refuse = refuse_plainly,
+                 .give_up =
+                     [&] {
+                       Response response = text("given up");
+                       response.status = 503;
+                       kept->respond(std::move(response));
+                     }});
+  server.listen();
+  std::thread thread([&] { server.run(); });
+  Client client(server.port());
+  client.send(kGet);
+  arrived.get_future().wait();
+  server.stop();
+  const std::string answer = client.rest();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(answer, EndsWith("given up"));
+  thread.join();
+}
+
+// Bytes that keep coming: there is always one more read to do.
+TEST(Server, RefusesAnUploadAtFullSpeedWhenItStops) {
+  Running server({.max_body_bytes = std::size_t{1} << 30, .body_deadline = 30s});
+  Client client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
+  std::atomic<bool> is_over = false;
+  std::thread sender([&] {
+    const std::string bytes(1 << 20, 'x');
+    for (int i = 0; i < 900 && !is_over && client.send(bytes); ++i) continue;
+  });
+  std::this_thread::sleep_for(20ms);
+  const Stopwatch stopwatch;
+  (*server).stop();
+  EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 503"));
+  EXPECT_LT(stopwatch.seconds(), 5.0);
+  is_over = true;
+  sender.join();
+}
+
+TEST(Server, RefusesWhoConnectedAndWasNotTakenWhenItStops) {
+  Server server({.port = 0}, {.handle = echo, .refuse = refuse_plainly});
+  server.listen();
+  Client first(server.port()), second(server.port()), silent(server.port());
+  first.send(kGet);
+  second.send(kGet);
+  server.stop();
+  std::thread thread([&] { server.run(); });
+  EXPECT_THAT(first.rest(), StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(second.rest(), StartsWith("HTTP/1.1 503"));
+  EXPECT_EQ(silent.rest(), "");
+  first.close();
+  second.close();
+  thread.join();
+}
+
+TEST(Server, AsksWhetherToReadABody) {
+  std::atomic<int> asked = 0;
+  Running server({}, {.handle =
+                          [&](const Request& request, const std::shared_ptr<Exchange>& exchange) {
+                            ++asked;
+                            echo(request, exchange);
+                          },
+                      .refuse = refuse_plainly,
+                      .admit = [](const Request& request) -> std::optional<Response> {
+                        if (request.header("authorization")) return std::nullopt;
+                        Response response = text("who are you");
+                        response.status = 401;
+                        return response;
+                      }});
+  {
+    Client client(server.port());
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n");
+    const std::string answer = client.rest();
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 401"));
+    EXPECT_THAT(answer, EndsWith("who are you"));
+  }
+  EXPECT_EQ(asked, 0);
+  Client client(server.port());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nAuthorization: me\r\nContent-Length: 2\r\n\r\nab");
+  EXPECT_THAT(client.response(), EndsWith("POST /  2"));
+  client.send(kGet);  // No body: the handler decides.
+  EXPECT_THAT(client.response(), EndsWith("GET /a b c=d 0"));
+}
+
+// What the parser takes as a whole is bounded too.
+TEST(Server, RefusesEndlessChunkHeadsAndTrailers) {
+  Running server({.max_body_bytes = std::size_t{1} << 30});
+  for (const auto& [begin, more] : {std::pair<std::string, std::string>{"5;a=", "xxxxxxxxxxxxxxxx"},
+                                    {"5;a=\"", "xxxxxxxxxxxxxxxx"},
+                                    {"0", "0000000000000000"},
+                                    {"0\r\nX: ", "xxxxxxxxxxxxxxxx"},
+                                    {"0\r\n", "X-Name: value\r\n"}}) {
+    Client client(server.port());
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + begin);
+    std::string block;
+    while (block.size() < (1 << 16)) block += more;
+    std::size_t sent = 0;
+    for (; sent < 64 && client.send(block); ++sent) continue;  // 4 MB, read or thrown away.
+    EXPECT_THAT(client.rest(), StartsWith("HTTP/1.1 400")) << begin;
+  }
+  // Such as fit are fine.
+  Client client(server.port());
+  client.send(
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: "
+      "y\r\n\r\n");
+  EXPECT_THAT(client.response(), EndsWith("POST /  5"));
+}
+
+TEST(Server, TakesWhatOldAndSloppyClientsSend) {
+  Running server;
+  Client client(server.port());
+  client.send(std::string("\r\n") + kGet);
+  EXPECT_THAT(client.response(), EndsWith("GET /a b c=d 0"));
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-Continue\r\n\r\n");
+  EXPECT_THAT(client.response(), StartsWith("HTTP/1.1 100"));
+  client.send("ab");
+  EXPECT_THAT(client.response(), EndsWith("POST /  2"));
+  Client old(server.port());
+  old.send("POST / HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\nab");
+  EXPECT_THAT(old.rest(), StartsWith("HTTP/1.0 200"));
+  Client chunked(server.port());
+  chunked.send("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+  EXPECT_THAT(chunked.rest(), StartsWith("HTTP/1.1 400"));
 }
 
 TEST(Server, CapsConnectionsAndBodies) {
@@ -396,7 +531,7 @@ TEST(Server, CapsConnectionsAndBodies) {
 TEST(Server, RefusesAnAddressOrCertificateThatIsNone) {
   const auto code_of = [](ServerOptions options) {
     options.port = 0;
-    return error_of([&] { Server(options, echo, refuse_plainly); }).code();
+    return error_of([&] { Server(options, {.handle = echo, .refuse = refuse_plainly}); }).code();
   };
   EXPECT_EQ(code_of({.host = "no.such.host.invalid"}), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of({.host = "192.0.2.1"}), ErrorCode::kUnavailable);
@@ -404,7 +539,9 @@ TEST(Server, RefusesAnAddressOrCertificateThatIsNone) {
             ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of({.tls_certificate_file = "/nonexistent"}), ErrorCode::kInvalidArgument);
   Running taken;
-  EXPECT_EQ(error_of([&] { Server({.port = taken.port()}, echo, refuse_plainly); }).code(),
+  EXPECT_EQ(error_of([&] {
+              Server({.port = taken.port()}, {.handle = echo, .refuse = refuse_plainly});
+            }).code(),
             ErrorCode::kUnavailable);
 }
 

@@ -34,7 +34,11 @@ KeyStore::KeyStore(std::vector<std::string> keys, std::filesystem::path file)
   if (file_.empty()) return;
   file_time_ = std::filesystem::exists(file_) ? std::filesystem::last_write_time(file_)
                                               : std::filesystem::file_time_type{};
-  file_digests_ = read_file_keys();
+  try {
+    file_digests_ = read_file_keys();
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kInvalidArgument, error.where(), error.message());
+  }
 }
 
 std::vector<std::string> KeyStore::read_file_keys() const {

@@ -14,7 +14,7 @@ namespace clefkit::server {
 class KeyStore {
  public:
   // `file`, if any, has a key a line; blank lines and lines with # are none. It is read again when
-  // it changes. Throws Error when it cannot be read or holds no key.
+  // it changes. Throws Error(kInvalidArgument) when it cannot be read or holds no key.
   KeyStore(std::vector<std::string> keys, std::filesystem::path file);
 
   // Without keys nobody is asked for one.

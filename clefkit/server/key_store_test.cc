@@ -70,7 +70,7 @@ TEST_F(KeyFileTest, ReadsAKeyALineAndTheFileAgainWhenItChanges) {
 }
 
 TEST_F(KeyFileTest, RefusesAFileWithoutKeys) {
-  EXPECT_EQ(error_of([&] { KeyStore({}, file_); }).code(), ErrorCode::kNotFound);
+  EXPECT_EQ(error_of([&] { KeyStore({}, file_); }).code(), ErrorCode::kInvalidArgument);
   write("# none\n");
   EXPECT_EQ(error_of([&] { KeyStore({}, file_); }).code(), ErrorCode::kInvalidArgument);
 }

@@ -54,7 +54,7 @@ void Metrics::count(const Finished& finished) {
   const std::lock_guard lock(mutex_);
   ++requests_[{std::string(finished.dialect), finished.status}];
   seconds_.add(finished.seconds);
-  queue_seconds_.add(finished.queue_seconds);
+  if (finished.queue_seconds) queue_seconds_.add(*finished.queue_seconds);
 }
 
 std::string Metrics::text(const SchedulerCounts& counts, std::size_t connections) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,8 +19,9 @@ class Metrics {
   struct Finished {
     std::string_view dialect{};
     int status = 0;
-    double seconds = 0;        // From the request's arrival to its answer.
-    double queue_seconds = 0;  // Of it, waiting.
+    double seconds = 0;  // From the request's arrival to its answer.
+    // Of it, waiting; nothing for what never waits, such as pages and refusals.
+    std::optional<double> queue_seconds{};
   };
 
   void count(const Finished& finished);

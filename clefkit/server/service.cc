@@ -151,7 +151,7 @@ struct Service::Visit {
   std::string_view dialect = "page";
   std::optional<Job::Clock::time_point> deadline;
   Call call;  // Written by the preparing thread, read by the computing one.
-  double queue_seconds = 0;
+  std::optional<double> queue_seconds;  // Nothing: it never was in the queue.
   std::size_t input_tokens = 0, reused_tokens = 0;
   std::string error;
   std::atomic<bool> is_gone = false;  // The client hung up.
@@ -201,6 +201,38 @@ void Service::check_key(const http::Request& request) {
   throw Refusal(Refusal::Kind::kUnauthorized, "", "this key is not known here");
 }
 
+// Who may ask, and whether there is what it asks for.
+void Service::check_admission(const http::Request& request, const Match& match) {
+  check_host(request);
+  // What exists is nobody else's business.
+  if (match.route == nullptr || !match.route->is_open) check_key(request);
+  if (match.route != nullptr) return;
+  if (match.allowed_methods.empty()) {
+    throw Refusal(Refusal::Kind::kNotFound, "", "no such path; /openapi.json lists what there is");
+  }
+  Refusal refusal(Refusal::Kind::kMethodNotAllowed, "",
+                  fmt::format("{}, expected {}", request.method, match.allowed_methods));
+  refusal.allowed_methods = match.allowed_methods;
+  throw refusal;
+}
+
+std::optional<http::Response> Service::admit(const http::Request& request) {
+  const Match match = match_route(request.method, request.path);
+  try {
+    check_admission(request, match);
+    return std::nullopt;
+  } catch (const Refusal& refusal) {
+    Visit visit;
+    visit.request.method = request.method;
+    visit.request.path = request.path;
+    visit.id = next_request_id();
+    if (match.route != nullptr && match.route->dialect != nullptr) {
+      visit.dialect = match.route->dialect->name;
+    }
+    return settled(visit, dialect_near(request.path).refuse(refusal, visit.id));
+  }
+}
+
 void Service::handle(http::Request request, std::shared_ptr<http::Exchange> exchange) {
   auto visit = std::make_shared<Visit>();
   visit->request = std::move(request);
@@ -220,18 +252,7 @@ void Service::route(const std::shared_ptr<Visit>& visit) {
   if (match.route != nullptr && match.route->dialect != nullptr) {
     visit->dialect = match.route->dialect->name;
   }
-  check_host(request);
-  if (match.route == nullptr) {
-    check_key(request);  // What exists is nobody else's business.
-    if (!match.allowed_methods.empty()) {
-      Refusal refusal(Refusal::Kind::kMethodNotAllowed, "",
-                      fmt::format("{}, expected {}", request.method, match.allowed_methods));
-      refusal.allowed_methods = match.allowed_methods;
-      throw refusal;
-    }
-    throw Refusal(Refusal::Kind::kNotFound, "", "no such path; /openapi.json lists what there is");
-  }
-  if (!match.route->is_open) check_key(request);
+  check_admission(request, match);
   if (match.route->dialect == nullptr) {
     return answer(*visit, page(match.route->page, request, match.arguments));
   }
@@ -346,6 +367,10 @@ void Service::refuse_visit(Visit& visit, const Dialect& dialect, const Refusal& 
 }
 
 void Service::answer(Visit& visit, http::Response response) {
+  visit.exchange->respond(settled(visit, std::move(response)));
+}
+
+http::Response Service::settled(Visit& visit, http::Response response) {
   if (!http::find_header(response.headers, "x-request-id")) {
     response.headers.emplace_back("x-request-id", visit.id);
   }
@@ -358,11 +383,11 @@ void Service::answer(Visit& visit, http::Response response) {
             .path = visit.request.path,
             .status = status,
             .seconds = seconds,
-            .queue_seconds = visit.queue_seconds,
+            .queue_seconds = visit.queue_seconds.value_or(0),
             .input_tokens = visit.input_tokens,
             .reused_tokens = visit.reused_tokens,
             .error = visit.error});
-  visit.exchange->respond(std::move(response));
+  return response;
 }
 
 http::Response Service::refuse(const http::Request& request, int status, std::string_view message) {

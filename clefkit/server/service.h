@@ -46,11 +46,16 @@ class Service {
   Service(Engine& engine, ServiceOptions options, RequestLog& log);
 
   void handle(http::Request request, std::shared_ptr<http::Exchange> exchange);
+  // Of a request whose body has not been read: what handle() would refuse it for, if anything, by
+  // its host, its path or its key.
+  std::optional<http::Response> admit(const http::Request& request);
   // What the transport refuses, in the words of the path's protocol.
   http::Response refuse(const http::Request& request, int status, std::string_view message);
 
   // From then on: not ready, no new work.
   void begin_stop() { is_stopping_ = true; }
+  // What is not answered yet is: that it was stopped.
+  void give_up() { scheduler_.cancel_all(); }
   void set_connection_count(std::function<std::size_t()> count) { connections_ = std::move(count); }
 
  private:
@@ -58,6 +63,7 @@ class Service {
 
   void check_host(const http::Request& request) const;
   void check_key(const http::Request& request);
+  void check_admission(const http::Request& request, const Match& match);
   void route(const std::shared_ptr<Visit>& visit);
   http::Response page(Page page, const http::Request& request,
                       std::span<const std::string> arguments) const;
@@ -67,6 +73,8 @@ class Service {
                       const std::vector<std::string>& arguments) const;
   void finish(Visit& visit, const Dialect& dialect, Job::Result result);
   void answer(Visit& visit, http::Response response);
+  // With its id; counted and in the log.
+  http::Response settled(Visit& visit, http::Response response);
   void refuse_visit(Visit& visit, const Dialect& dialect, const Refusal& refusal);
   std::string next_request_id();
 

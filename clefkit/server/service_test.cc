@@ -163,6 +163,51 @@ TEST_F(ServiceTest, AsksForAKeyEverywhereButOnOpenPages) {
   EXPECT_EQ(ask(get("/")).status, 200);
 }
 
+// By its header alone: what handle() would refuse once the body is there.
+TEST_F(ServiceTest, AdmitsNoBodyOfWhoMayNotAsk) {
+  start({.keys = {"secret"}, .allowed_hosts = {"localhost"}});
+  const auto status_of = [&](const http::Request& request) {
+    const std::optional<http::Response> refusal = service_->admit(request);
+    if (!refusal) return 200;
+    EXPECT_TRUE(http::find_header(refusal->headers, "x-request-id"));
+    EXPECT_EQ(ask(request).status, refusal->status);
+    return refusal->status;
+  };
+  const std::pair<std::string, std::string> key{"Authorization", "Bearer secret"};
+  EXPECT_EQ(status_of(post("/v1/systemone", "", {key})), 200);
+  EXPECT_EQ(status_of(post("/v1/systemone", "")), 401);
+  EXPECT_EQ(status_of(post("/v1/systemone", "", {{"Authorization", "Bearer other"}})), 401);
+  EXPECT_EQ(status_of(post("/nowhere", "", {key})), 404);
+  EXPECT_EQ(status_of(post("/nowhere", "")), 401);
+  EXPECT_EQ(status_of(post("/healthz", "", {key})), 405);
+  http::Request foreign = post("/v1/systemone", "", {key});
+  foreign.headers.back().second = "evil.example";
+  EXPECT_EQ(status_of(foreign), 403);
+  EXPECT_THAT(ask(get("/metrics", {key})).body,
+              HasSubstr("clefkit_requests_total{dialect=\"system_one\",status=\"401\"} 4"));
+}
+
+TEST_F(ServiceTest, CountsWaitingOfWhatWaited) {
+  start();
+  ask(get("/healthz"));
+  ask(post("/v1/systemone", "{"));
+  ask(post("/v1/systemone", kBody));
+  EXPECT_THAT(ask(get("/metrics")).body, HasSubstr("clefkit_queue_seconds_count 2\n"));
+}
+
+TEST_F(ServiceTest, AnswersWhatItGivesUp) {
+  start();
+  auto exchange = std::make_shared<FakeExchange>();
+  std::string text;
+  for (int i = 0; i < 4000; ++i) text += "one more word ";
+  service_->handle(post("/v1/systemone",
+                        R"({"state": ")" + text + R"(", "questions": {"q": {"type": "noul"}}})"),
+                   exchange);
+  service_->begin_stop();
+  service_->give_up();
+  EXPECT_EQ(exchange->response().status, 503);
+}
+
 TEST_F(ServiceTest, AnswersUnderItsOwnNamesOnly) {
   start({.allowed_hosts = {"localhost", "::1"}});
   EXPECT_EQ(ask(get("/healthz")).status, 200);

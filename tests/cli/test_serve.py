@@ -6,6 +6,7 @@ import signal
 import ssl
 import subprocess
 import threading
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -164,6 +165,31 @@ class Serve(ServeTest):
 
     def test_refuses_to_be_reached_from_elsewhere_without_a_key(self):
         self.fail_with(2, "serve", "-m", MICRO, "--host", "0.0.0.0", contains=["--key-file", "--without-key"])
+
+    def test_blank_keys_are_no_keys(self):
+        for keys in (" ", "\n", ",", "\t, ,"):
+            for host in ("0.0.0.0", "127.0.0.1"):
+                result = subprocess.run([CLEFKIT, "serve", "-m", MICRO, "--port", "0", "--host", host],
+                                        capture_output=True, text=True, timeout=60,
+                                        env={"PATH": "/usr/bin", "CLEFKIT_API_KEYS": keys})
+                self.assertEqual(result.returncode, 2, keys)
+                self.assertIn("CLEFKIT_API_KEYS: no key in it", result.stderr)
+
+    def test_other_signals_do_not_keep_it_from_stopping(self):
+        self.serve()
+        for _ in range(3):
+            self.process.send_signal(signal.SIGUSR2)
+        self.process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.process.wait(30), 0)
+
+    def test_stops_while_the_model_is_loaded(self):
+        with open(self.folder / "log", "w+") as log:
+            process = subprocess.Popen([CLEFKIT, "serve", "-m", MICRO, "--port", "0"], stderr=log)
+            while "loading" not in (self.folder / "log").read_text():
+                time.sleep(0.001)
+            process.send_signal(signal.SIGINT)
+            # Nothing when the model was there already.
+            self.assertIn(process.wait(30), (0, 130))
 
     def test_names_what_keeps_it_from_listening(self):
         url = self.serve()
