@@ -68,6 +68,9 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
+  // Whether the processor has little to do while it computes, so that the engine does what follows
+  // a chunk at the same time as the next one.
+  virtual bool leaves_processor_free() const { return false; }
   // The number of tokens a prefill call is best given.
   virtual std::size_t chunk_tokens() const = 0;
   virtual std::unique_ptr<SequenceState> new_sequence(std::size_t capacity_tokens) const = 0;

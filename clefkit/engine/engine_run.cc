@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -71,6 +72,9 @@ struct EngineRun::State {
   void keep_features();
   void embed(const TokenSpan& chunk, MatrixView<float> hidden) const;
   void prefill(const TokenSpan& chunk);
+  void read(const ComputeContext& its_context, const TokenSpan& chunk, MatrixView<float> hidden);
+  // Waits for a chunk that is read while the next one is computed, and throws what that threw.
+  void finish_reading();
   void keep_prefix();
   void decide();
 
@@ -91,6 +95,7 @@ struct EngineRun::State {
   std::optional<Decision> decision;
   std::size_t reused_tokens = 0;
   double prefill_seconds = 0, head_seconds = 0;
+  std::future<void> reading;  // Last, so that it has ended before anything else goes.
 };
 
 void EngineRun::State::begin() {
@@ -195,13 +200,34 @@ void EngineRun::State::prefill(const TokenSpan& chunk) {
                                     .height = positions(record().height),
                                     .width = positions(record().width)},
                                    observer);
-  rms_norm(context(), hidden, engine.final_norm_, engine.model_.config.text.rms_norm_eps, hidden);
-  if (trace != nullptr) trace->add_rows("final_norm", tokens, chunk.begin, hidden);
-  {
-    const StageTimer timer(options.times, "head");
-    engine.head_.read(context(), record(), hidden, head_input);
+  finish_reading();
+  if (trace == nullptr && engine.backend_.backend->leaves_processor_free()) {
+    // Stage times are one thread's.
+    reading = std::async(std::launch::async, [this, chunk, rows = std::move(buffer)]() mutable {
+      read({engine.executor_, options.cancel}, chunk, rows.view());
+    });
+  } else {
+    read(context(), chunk, hidden);
   }
-  if (use_cache && chunk.end == record().state.end) keep_prefix();
+  if (use_cache && chunk.end == record().state.end) {
+    finish_reading();
+    keep_prefix();
+  }
+}
+
+// What the processor does with the text layers' output: the final norm, and the head's reading.
+void EngineRun::State::read(const ComputeContext& its_context, const TokenSpan& chunk,
+                            MatrixView<float> hidden) {
+  rms_norm(its_context, hidden, engine.final_norm_, engine.model_.config.text.rms_norm_eps, hidden);
+  if (trace != nullptr) {
+    trace->add_rows("final_norm", record().input_ids.size(), chunk.begin, hidden);
+  }
+  const StageTimer timer(its_context.times, "head");
+  engine.head_.read(its_context, record(), hidden, head_input);
+}
+
+void EngineRun::State::finish_reading() {
+  if (reading.valid()) reading.get();
 }
 
 // Remembers the prefix, of which all tokens were just read.
@@ -216,6 +242,7 @@ void EngineRun::State::keep_prefix() {
 }
 
 void EngineRun::State::decide() {
+  finish_reading();
   // The cache of the sequence is the largest thing here: it is gone before the head needs memory.
   sequence.reset();
   features.clear();

@@ -222,6 +222,27 @@ TEST(Engine, TracesOnlyWhatIsAskedFor) {
   EXPECT_THAT(trace.at("head.fields").shape, ElementsAre(2u, 32u));
 }
 
+// On a backend that leaves the processor free the head reads a chunk while the next one is
+// computed; a trace does one after the other.
+TEST(Engine, ReadsBehindABackendWithTheSameBits) {
+  Engine engine(micro(), {.threads = 2, .backend = "simulator"});
+  ASSERT_TRUE(engine.backend().leaves_processor_free());
+  AskOptions options;
+  const Trace trace = engine.trace(ticket(150), {}, "head.probabilities");
+  for (const bool use_cache : {false, true}) {
+    options.use_cache = use_cache;
+    const Response response = engine.ask(ticket(150), options);
+    std::vector<float> ours;
+    for (const double value : all_probabilities(response))
+      ours.push_back(static_cast<float>(value));
+    std::vector<float> theirs = std::get<std::vector<float>>(trace.at("head.probabilities").values);
+    // The one in the request's order, the other in the record's.
+    std::ranges::sort(ours);
+    std::ranges::sort(theirs);
+    EXPECT_EQ(ours, theirs);
+  }
+}
+
 TEST(Engine, ReportsProgressUpToTheWhole) {
   Engine engine(micro(), {.threads = 1, .chunk_tokens = 50});
   std::vector<std::size_t> done;

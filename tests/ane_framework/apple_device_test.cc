@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
 #include <filesystem>
 #include <numeric>
 #include <random>
@@ -14,6 +15,7 @@
 #include "clefkit/backend/ane/simulator_device.h"
 #include "clefkit/backend/cpu/cpu_backend.h"
 #include "clefkit/base/error.h"
+#include "clefkit/base/stopwatch.h"
 #include "clefkit/model/checkpoint.h"
 
 namespace clefkit::ane {
@@ -61,7 +63,8 @@ class AppleDeviceTest : public testing::Test {
       fmt::format("clefkit_ane_{}_{}", ::getpid(),
                   testing::UnitTest::GetInstance()->current_test_info()->name());
   const AppleOptions options_{.framework = CLEFKIT_STANDIN_FRAMEWORK,
-                              .compiler = CLEFKIT_STANDIN_COMPILER};
+                              .compiler = CLEFKIT_STANDIN_COMPILER,
+                              .pause_after_failure = std::chrono::milliseconds(0)};
 };
 
 TEST_F(AppleDeviceTest, TellsWhatTheFrameworkSays) {
@@ -117,6 +120,18 @@ TEST_F(AppleDeviceTest, RefusesWhatTheCompilerRefuses) {
   text.replace(text.find("add("), 4, "bad(");
   EXPECT_THAT(failure({"sum", text, {}}), HasSubstr("unsupported sum: "));
   EXPECT_THAT(failure({"sum", text, {}}), HasSubstr("InvalidMILProgram"));
+  EXPECT_EQ(failure({"sum", kSum, {}}), "works");
+}
+
+TEST_F(AppleDeviceTest, WaitsForTheCompilerServiceAfterAFailure) {
+  std::string text = kSum;
+  text.replace(text.find("add("), 4, "bad(");
+  EXPECT_THAT(failure({"sum", text, {}}), HasSubstr("InvalidMILProgram"));
+  AppleOptions options = options_;
+  options.pause_after_failure = std::chrono::milliseconds(700);
+  const Stopwatch stopwatch;
+  open_apple_device(options)->open({"sum", kSum, {}})->compile();
+  EXPECT_GT(stopwatch.seconds(), 0.5);
   EXPECT_EQ(failure({"sum", kSum, {}}), "works");
 }
 

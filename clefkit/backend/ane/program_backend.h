@@ -30,6 +30,7 @@ class ProgramBackend final : public Backend {
                  std::unique_ptr<Backend> vision_fallback, const ProgramSetOptions& options = {});
 
   std::string_view name() const override { return device_->name(); }
+  bool leaves_processor_free() const override { return true; }
   std::size_t chunk_tokens() const override;
   std::unique_ptr<SequenceState> new_sequence(std::size_t capacity_tokens) const override;
   // The observer sees the output of layers that end with a program, with the split plan all of

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +18,9 @@ struct AppleOptions {
       "/System/Library/PrivateFrameworks/AppleNeuralEngine.framework/AppleNeuralEngine";
   // Compiles one program and ends; empty: clefkit-ane-compiler beside this program.
   std::filesystem::path compiler{};
+  // After a compilation that failed: the system's compiler service starts anew, and others were seen
+  // to fail meanwhile (ane.md 2.9).
+  std::chrono::milliseconds pause_after_failure{15'000};
 };
 
 // What this machine says of its Neural Engine.

@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <mutex>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "clefkit/base/companion_program.h"
@@ -73,6 +76,30 @@ constexpr std::string_view kModelPath = "@model_path/";
 constexpr char kCompilerName[] = "clefkit-ane-compiler";
 constexpr char kCompilerVariable[] = "CLEFKIT_ANE_COMPILER";
 constexpr int kRefused = 1;  // The compiler's exit code for a program that it does not take.
+
+// When the last compilation of this process failed; none does before some time has passed since.
+class CompilerPause {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  void failed() {
+    const std::lock_guard lock(mutex_);
+    failed_at_ = Clock::now();
+  }
+  void wait(std::chrono::milliseconds pause) {
+    std::optional<Clock::time_point> failed_at;
+    {
+      const std::lock_guard lock(mutex_);
+      failed_at = failed_at_;
+    }
+    if (failed_at) std::this_thread::sleep_until(*failed_at + pause);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Clock::time_point> failed_at_;
+};
+CompilerPause g_compiler_pause;
 
 // Objects that nobody keeps live as long as one of these.
 class Pool {
@@ -379,6 +406,7 @@ class AppleProgram final : public DeviceProgram {
   void compile() override {
     const Pool pool;
     write_files();
+    g_compiler_pause.wait(options_.pause_after_failure);
     const std::string program =
         find_companion_program(kCompilerName, kCompilerVariable, options_.compiler).string();
     std::string said;
@@ -403,12 +431,13 @@ class AppleProgram final : public DeviceProgram {
       status = [task terminationStatus];
       was_killed = [task terminationReason] == NSTaskTerminationReasonUncaughtSignal;
     });
+    if (status == 0 && !was_killed) return;
+    g_compiler_pause.failed();
     while (said.ends_with('\n')) said.pop_back();
     if (was_killed) {
       throw_error(ErrorCode::kUnavailable, source_.name, "the compiler's process ended by signal {}",
                   status);
     }
-    if (status == 0) return;
     throw Error(status == kRefused ? ErrorCode::kUnsupported : ErrorCode::kUnavailable,
                 source_.name, said.empty() ? fmt::format("the compiler ended with {}", status) : said);
   }
