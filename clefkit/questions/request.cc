@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/lines.h"
 #include "clefkit/questions/json_members.h"
 
 namespace clefkit {
@@ -189,20 +190,9 @@ Request parse_request(std::string_view json, const std::string& where,
 
 std::vector<Request> parse_request_lines(std::string_view lines, const std::string& where) {
   std::vector<Request> requests;
-  std::size_t number = 0;
-  for (std::string_view rest = lines; !rest.empty();) {
-    const std::size_t end = rest.find('\n');
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const std::string place = fmt::format("{} line {}", where, number);
-    try {
-      requests.push_back(parse_request(line, place));
-    } catch (const Error& error) {
-      if (error.where().starts_with(place)) throw;
-      throw Error(error.code(), place + ": " + error.where(), error.message());
-    }
+  for (const Line& line : filled_lines(lines)) {
+    const std::string place = fmt::format("{} line {}", where, line.number);
+    requests.push_back(at_place(place, [&] { return parse_request(line.text, place); }));
   }
   if (requests.empty()) {
     throw_error(ErrorCode::kInvalidArgument, where, "no requests, expected one a line");
