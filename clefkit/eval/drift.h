@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "clefkit/base/json.h"
 #include "clefkit/engine/engine.h"
 #include "clefkit/questions/request.h"
 
@@ -43,5 +44,8 @@ struct Drift {
 
 Drift compare_probabilities(const std::vector<Request>& requests, const Probabilities& found,
                             const Probabilities& against);
+
+// The `drift` of verify --json; `margin` is what `changed_beyond_margin` is counted by.
+Json drift_to_json(const Drift& drift, double margin);
 
 }  // namespace clefkit

@@ -1,0 +1,20 @@
+#include "clefkit/cli/drift_text.h"
+
+#include <fmt/format.h>
+
+namespace clefkit::cli {
+
+std::string drift_text(const Drift& drift, double margin) {
+  std::string text = fmt::format(
+      "answers: {} of {} chosen answers agree ({} changed with a margin above {}), probabilities "
+      "differ by {:.5f} at most and {:.5f} in the mean\n",
+      drift.agreeing(), drift.questions, drift.changed_beyond(margin), margin, drift.largest,
+      drift.mean);
+  for (const ChangedAnswer& answer : drift.changed) {
+    text += fmt::format("  request {}, {}: {} instead of {} (margin {:.4f})\n", answer.request + 1,
+                        answer.question, answer.chosen, answer.chosen_against, answer.margin);
+  }
+  return text;
+}
+
+}  // namespace clefkit::cli
