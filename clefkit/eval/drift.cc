@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "clefkit/base/lines.h"
+
 namespace clefkit {
 namespace {
 
@@ -21,7 +23,8 @@ Probabilities answer_all(Engine& engine, const std::vector<Request>& requests,
                          const std::function<void(std::size_t, std::size_t)>& progress) {
   Probabilities all;
   for (const Request& request : requests) {
-    all.push_back(engine.ask(request, options).probabilities);
+    all.push_back(
+        at_place(request.place, [&] { return engine.ask(request, options).probabilities; }));
     if (progress) progress(all.size(), requests.size());
   }
   return all;

@@ -14,7 +14,8 @@ namespace clefkit {
 // One model's probabilities for a list of requests: [request][question][option].
 using Probabilities = std::vector<std::vector<std::vector<double>>>;
 
-// Answers every request with one engine. `progress` is given requests done and in all.
+// Answers every request with one engine. `progress` is given requests done and in all. An Error
+// begins with the place of the request.
 Probabilities answer_all(Engine& engine, const std::vector<Request>& requests,
                          const AskOptions& options,
                          const std::function<void(std::size_t, std::size_t)>& progress = {});

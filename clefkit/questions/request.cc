@@ -193,6 +193,7 @@ std::vector<Request> parse_request_lines(std::string_view lines, const std::stri
   for (const Line& line : filled_lines(lines)) {
     const std::string place = fmt::format("{} line {}", where, line.number);
     requests.push_back(at_place(place, [&] { return parse_request(line.text, place); }));
+    requests.back().place = place;
   }
   if (requests.empty()) {
     throw_error(ErrorCode::kInvalidArgument, where, "no requests, expected one a line");

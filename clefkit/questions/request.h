@@ -43,6 +43,9 @@ struct MediaSource {
 
 // A System One request whose questions are all well formed.
 struct Request {
+  // Of it among others, to stand before the place of whatever is wrong with it: `set.jsonl line 7`.
+  // Empty where there is only one.
+  std::string place;
   std::optional<std::string> model;
   Json state;
   std::string state_place = "state";  // Of it, for messages.
@@ -81,7 +84,7 @@ Request parse_request(std::string_view json, const std::string& where,
                       const RequestLimits& limits = {});
 
 // One request a line; blank lines are passed over. `where` and the number of the line stand before
-// an error. Throws Error(kInvalidArgument) when there is none.
+// an error and are the request's place. Throws Error(kInvalidArgument) when there is none.
 std::vector<Request> parse_request_lines(std::string_view lines, const std::string& where);
 
 // The same from parsed JSON, for callers that read members of their own first.
