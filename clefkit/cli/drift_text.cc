@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "clefkit/cli/terminal_text.h"
+
 namespace clefkit::cli {
 
 std::string drift_text(const Drift& drift, double margin) {
@@ -12,7 +14,8 @@ std::string drift_text(const Drift& drift, double margin) {
       drift.mean);
   for (const ChangedAnswer& answer : drift.changed) {
     text += fmt::format("  request {}, {}: {} instead of {} (margin {:.4f})\n", answer.request + 1,
-                        answer.question, answer.chosen, answer.chosen_against, answer.margin);
+                        printable(answer.question), printable(answer.chosen),
+                        printable(answer.chosen_against), answer.margin);
   }
   return text;
 }
