@@ -151,14 +151,6 @@ std::vector<MediaSource> read_media(Json& request, const std::string& key) {
   return media;
 }
 
-bool is_opaque(std::span<const std::string_view> path) {
-  if (path.empty() || path[0] == "images" || path[0] == "videos" || path[0] == "media_kwargs") {
-    return false;
-  }
-  if (path[0] != "questions") return true;
-  return path.size() > 3 || (path.size() == 3 && path[2] != "criteria");
-}
-
 }  // namespace
 
 std::string_view to_string(QuestionType type) {
@@ -167,11 +159,23 @@ std::string_view to_string(QuestionType type) {
 }
 
 std::string question_place(std::string_view question_id) {
+  return question_place("questions", question_id);
+}
+
+std::string question_place(std::string_view object, std::string_view question_id) {
   const std::string name = in_quotes(question_id);
   // The quotes stay where the id could be taken for more or less than it is.
   const bool is_plain = name.size() == question_id.size() + 2 && !question_id.empty() &&
                         question_id.find_first_of(". ") == question_id.npos;
-  return "questions." + (is_plain ? std::string(question_id) : name);
+  return fmt::format("{}.{}", object, is_plain ? question_id : name);
+}
+
+bool is_opaque_in_request(std::span<const std::string_view> path) {
+  if (path.empty() || path[0] == "images" || path[0] == "videos" || path[0] == "media_kwargs") {
+    return false;
+  }
+  if (path[0] != "questions") return true;
+  return path.size() > 3 || (path.size() == 3 && path[2] != "criteria");
 }
 
 JsonLimits json_limits_of(const RequestLimits& limits) {
@@ -179,7 +183,7 @@ JsonLimits json_limits_of(const RequestLimits& limits) {
           .depth = limits.depth,
           .values = limits.values,
           .duplicates = DuplicateKeys::kReject,
-          .last_wins_at = is_opaque,
+          .last_wins_at = is_opaque_in_request,
           .error = ErrorCode::kInvalidArgument};
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,8 @@ struct Request {
 
 // The place of a question in errors: `questions.team`, `questions."a b"`; long ids are cut.
 std::string question_place(std::string_view question_id);
+// The same of anything else that questions' ids are the keys of: `expected.team`.
+std::string question_place(std::string_view object, std::string_view question_id);
 
 struct CountRange {
   std::size_t min = 1;
@@ -71,6 +74,10 @@ struct RequestLimits {
   CountRange options{};  // Of a choice.
   CountRange levels{};   // Of a score.
 };
+
+// Whether the container at this path of a request (as in JsonLimits) is only shown to the model, or
+// is nothing the protocol has: a repeated key in there has a meaning, its last value.
+bool is_opaque_in_request(std::span<const std::string_view> path);
 
 // How a request's JSON is to be parsed: a repeated key is refused in everything that has a meaning
 // here (top level, questions, criteria, media), and takes its last value, as in Python, in what is
