@@ -24,9 +24,8 @@ TEST(FilledLines, OfNothingAreNone) {
 }
 
 std::string place_of(const std::string& place, const std::string& where) {
-  return error_of([&] {
-           at_place(place, [&] { throw Error(ErrorCode::kTooLarge, where, "wrong"); });
-         })
+  return error_of(
+             [&] { at_place(place, [&] { throw Error(ErrorCode::kTooLarge, where, "wrong"); }); })
       .where();
 }
 
@@ -41,7 +40,9 @@ TEST(AtPlace, StandsBeforeAnErrorsOwnPlaceOnce) {
   EXPECT_EQ(error.message(), "long");
 }
 
-TEST(AtPlace, GivesWhatTheFunctionGives) { EXPECT_EQ(at_place("f", [] { return 3; }), 3); }
+TEST(AtPlace, GivesWhatTheFunctionGives) {
+  EXPECT_EQ(at_place("f", [] { return 3; }), 3);
+}
 
 }  // namespace
 }  // namespace clefkit

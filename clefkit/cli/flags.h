@@ -13,6 +13,12 @@ namespace clefkit::cli {
 
 inline constexpr std::uint64_t kInputLimitBytes = std::uint64_t{256} << 20;
 
+// What --backend and --precision take.
+CLI::IsMember is_backend();
+CLI::IsMember is_precision();
+// The name by which --precision takes it.
+std::string precision_name(Precision precision);
+
 // -m, and how its texts are tokenized.
 struct ModelFlags {
   std::string model;

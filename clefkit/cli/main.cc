@@ -66,6 +66,7 @@ int run(int argc, char** argv) {
   add_export_command(line);
   add_inspect_command(line);
   add_verify_command(line);
+  add_eval_command(line);
   add_bench_command(line);
   add_doctor_command(line);
   add_serve_command(line);
