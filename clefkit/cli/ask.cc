@@ -38,6 +38,7 @@ struct AskCommand {
 
   int answer_one() const {
     const Request asked = request.request();
+    model.say_if_in_box(quiet);
     Engine engine_instance(open_model(model.directory()), engine.options(model));
     Json body;
     {
@@ -87,6 +88,7 @@ struct AskCommand {
     const std::string text = read_input(states_path, kInputLimitBytes);
     (void)request.request_with_state(
         "");  // The questions' own mistakes, before the model is opened.
+    model.say_if_in_box(quiet);
     Engine engine_instance(open_model(model.directory()), engine.options(model));
     Progress progress("answering", "lines", quiet);
     const std::vector<Line> lines = filled_lines(text);

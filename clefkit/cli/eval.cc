@@ -65,6 +65,7 @@ struct EvalCommand {
     check_expectations(set);
 
     const std::optional<std::set<std::string>> listed = listed_skills(model.directory());
+    model.say_if_in_box(quiet);
     const Answers found = answer(model.directory(), engine, set);
     if (is_model) other = answer(against, engine_against, set);
     std::optional<Probabilities> compared;

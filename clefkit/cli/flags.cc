@@ -40,29 +40,6 @@ CLI::IsMember is_backend() {
 
 CLI::IsMember is_precision() { return CLI::IsMember({"exact", "high", "fast"}); }
 
-void ModelFlags::add_to(CLI::App& app) {
-  app.add_option("-m,--model", model, "Directory of a checkpoint or bundle")
-      ->envname("CLEFKIT_MODEL");
-  app.add_option("--pretokenizer", pretokenizer,
-                 "Pattern that cuts text before BPE: a (as trained, the file's own) or b (newer "
-                 "transformers); they differ at combining marks")
-      ->check(CLI::IsMember({"a", "b"}));
-}
-
-const std::string& ModelFlags::directory() const {
-  if (model.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "--model",
-                "none given, expected -m DIRECTORY or the variable CLEFKIT_MODEL");
-  }
-  return model;
-}
-
-Pretokenizer ModelFlags::pretokenizer_choice() const {
-  if (pretokenizer == "a") return Pretokenizer::kPatternA;
-  if (pretokenizer == "b") return Pretokenizer::kPatternB;
-  return Pretokenizer::kFile;
-}
-
 void EngineFlags::add_to(CLI::App& app) {
   app.add_option(
          "--backend", backend,

@@ -109,7 +109,8 @@ struct ServeCommand {
           return answering->refuse(request, status, message);
         });
     server::KeyStore(options.keys, options.key_file);
-    fmt::print(stderr, "clefkit: loading {}\n", model.directory());
+    fmt::print(stderr, "clefkit: loading {}{}\n", model.directory(),
+               model.is_in_box() ? ", the model in the box" : "");
     EngineOptions engine_options = engine.options(model);
     if (engine_options.chunk_tokens == 0) engine_options.chunk_tokens = kChunkTokens;
     Engine engine_instance(open_model(model.directory()), engine_options);

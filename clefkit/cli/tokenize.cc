@@ -56,6 +56,7 @@ struct TokenizeCommand {
   }
 
   int run() const {
+    model.say_if_in_box(false);
     const ModelFiles files = open_model_files(model.directory());
     const Tokenizer tokenizer(files.tokenizer_json, (files.directory / kTokenizerFile).string(),
                               model.pretokenizer_choice());
