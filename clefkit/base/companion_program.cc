@@ -1,30 +1,14 @@
 #include "clefkit/base/companion_program.h"
 
-#include <cstdint>
 #include <cstdlib>
 
 #include "clefkit/base/error.h"
-
-#ifdef __APPLE__
-#include <mach-o/dyld.h>
-#endif
+#include "clefkit/base/program_data.h"
 
 namespace clefkit {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path directory_of_this_program() {
-#ifdef __APPLE__
-  std::string path(4096, '\0');
-  auto size = static_cast<std::uint32_t>(path.size());
-  if (_NSGetExecutablePath(path.data(), &size) != 0) return {};
-  return fs::path(path.c_str()).parent_path();
-#else
-  std::error_code unreadable;
-  return fs::read_symlink("/proc/self/exe", unreadable).parent_path();
-#endif
-}
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-#include <algorithm>
 #include <string_view>
 
+#include "clefkit/base/lines.h"
 #include "clefkit/bundle/open_model.h"
 #include "clefkit/cli/answer_view.h"
 #include "clefkit/cli/command.h"
@@ -38,6 +38,7 @@ struct AskCommand {
 
   int answer_one() const {
     const Request asked = request.request();
+    model.say_if_in_box(quiet);
     Engine engine_instance(open_model(model.directory()), engine.options(model));
     Json body;
     {
@@ -87,28 +88,21 @@ struct AskCommand {
     const std::string text = read_input(states_path, kInputLimitBytes);
     (void)request.request_with_state(
         "");  // The questions' own mistakes, before the model is opened.
+    model.say_if_in_box(quiet);
     Engine engine_instance(open_model(model.directory()), engine.options(model));
     Progress progress("answering", "lines", quiet);
-    std::string_view rest = text;
-    std::size_t number = 0;
+    const std::vector<Line> lines = filled_lines(text);
+    const std::size_t last = lines.empty() ? 0 : lines.back().number;
     std::size_t failed = 0;
-    const auto total = static_cast<double>(std::ranges::count(text, '\n') +
-                                           (text.empty() || text.ends_with('\n') ? 0 : 1));
-    while (!rest.empty()) {
-      const std::size_t end = rest.find('\n');
-      std::string_view line = rest.substr(0, end);
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-      ++number;
-      if (line.ends_with('\r')) line.remove_suffix(1);
-      if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
-      const Json out = answer_line(engine_instance, number, line);
+    for (const Line& line : lines) {
+      const Json out = answer_line(engine_instance, line.number, line.text);
       failed += out.find("error") != nullptr ? 1 : 0;
       write_line(to_string(out));
-      progress.update(static_cast<double>(number), total);
+      progress.update(static_cast<double>(line.number), static_cast<double>(last));
     }
     if (failed > 0) {
       fmt::print(stderr, "clefkit: {}: {} of {} lines got an error instead of an answer\n",
-                 states_path, failed, number);
+                 states_path, failed, last);
     }
     return kDone;
   }

@@ -18,6 +18,7 @@ struct BenchCommand {
 
   int run() {
     const InterruptScope interruptible;
+    model.say_if_in_box(quiet);
     const Stopwatch stopwatch;
     EngineOptions engine_options = engine.options(model);
     engine_options.allow_unproven_fast = true;

@@ -51,6 +51,7 @@ void add_convert_command(CommandLine& line);
 void add_export_command(CommandLine& line);
 void add_inspect_command(CommandLine& line);
 void add_verify_command(CommandLine& line);
+void add_eval_command(CommandLine& line);
 void add_bench_command(CommandLine& line);
 void add_doctor_command(CommandLine& line);
 void add_serve_command(CommandLine& line);

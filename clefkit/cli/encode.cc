@@ -36,6 +36,7 @@ struct EncodeCommand {
 
   int run() const {
     const Request asked = request.request();
+    model.say_if_in_box(false);
     const ModelFiles files = open_files(model.directory());
     const Tokenizer tokenizer(files.tokenizer_json, (files.directory / kTokenizerFile).string(),
                               model.pretokenizer_choice());

@@ -1,5 +1,6 @@
 #include "clefkit/cli/flags.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -18,30 +19,26 @@ Json parse_state(std::string_view text, const std::string& where) {
                      .error = ErrorCode::kInvalidArgument});
 }
 
+const std::map<std::string, Precision>& precisions() {
+  static const std::map<std::string, Precision> kPrecisions{
+      {"exact", Precision::kExact}, {"high", Precision::kHigh}, {"fast", Precision::kFast}};
+  return kPrecisions;
+}
+
 }  // namespace
 
-void ModelFlags::add_to(CLI::App& app) {
-  app.add_option("-m,--model", model, "Directory of a checkpoint or bundle")
-      ->envname("CLEFKIT_MODEL");
-  app.add_option("--pretokenizer", pretokenizer,
-                 "Pattern that cuts text before BPE: a (as trained, the file's own) or b (newer "
-                 "transformers); they differ at combining marks")
-      ->check(CLI::IsMember({"a", "b"}));
+std::string precision_name(Precision precision) {
+  return std::ranges::find(precisions(), precision,
+                           &std::pair<const std::string, Precision>::second)
+      ->first;
 }
 
-const std::string& ModelFlags::directory() const {
-  if (model.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "--model",
-                "none given, expected -m DIRECTORY or the variable CLEFKIT_MODEL");
-  }
-  return model;
+CLI::IsMember is_backend() {
+  return CLI::IsMember({"auto", "ane", "cpu", "simulator", "simulator:ideal", "simulator:m1",
+                        "simulator:h15g", "simulator:m5", "simulator:strict"});
 }
 
-Pretokenizer ModelFlags::pretokenizer_choice() const {
-  if (pretokenizer == "a") return Pretokenizer::kPatternA;
-  if (pretokenizer == "b") return Pretokenizer::kPatternB;
-  return Pretokenizer::kFile;
-}
+CLI::IsMember is_precision() { return CLI::IsMember({"exact", "high", "fast"}); }
 
 void EngineFlags::add_to(CLI::App& app) {
   app.add_option(
@@ -51,8 +48,7 @@ void EngineFlags::add_to(CLI::App& app) {
          "programs, with its arithmetic as far as that is known: slowly, for small models. "
          "Of which machine, a colon says: simulator:ideal, :m1, :h15g (M3 Ultra), :m5, or "
          ":strict, where whatever a machine could get wrong is an error")
-      ->check(CLI::IsMember({"auto", "ane", "cpu", "simulator", "simulator:ideal", "simulator:m1",
-                             "simulator:h15g", "simulator:m5", "simulator:strict"}))
+      ->check(is_backend())
       ->capture_default_str();
   app.add_option("--threads", threads, "Number of threads (default: all processors)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1024}));
@@ -60,7 +56,7 @@ void EngineFlags::add_to(CLI::App& app) {
          "--precision", precision,
          "exact: float32 arithmetic (a checkpoint's default); high: 16-bit integer kernels "
          "(a bundle's default); fast: 8-bit ones, coarser: only after `verify --accept-fast`")
-      ->check(CLI::IsMember({"exact", "high", "fast"}));
+      ->check(is_precision());
   app.add_option("--chunk", chunk_tokens, "Tokens a prefill step (default: the backend's choice)")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20));
 }
@@ -74,15 +70,13 @@ void EngineFlags::add_cache_to(CLI::App& app) {
 }
 
 EngineOptions EngineFlags::options(const ModelFlags& model) const {
-  static const std::map<std::string, Precision> kPrecisions{
-      {"exact", Precision::kExact}, {"high", Precision::kHigh}, {"fast", Precision::kFast}};
   EngineOptions options;
   options.threads = threads;
   options.backend = backend;
   options.cache_bytes = cache_mb << 20;
   options.chunk_tokens = chunk_tokens;
   options.pretokenizer = model.pretokenizer_choice();
-  if (!precision.empty()) options.precision = kPrecisions.at(precision);
+  if (!precision.empty()) options.precision = precisions().at(precision);
   return options;
 }
 

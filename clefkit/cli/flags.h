@@ -7,22 +7,18 @@
 #include <vector>
 
 #include "clefkit/base/json.h"
+#include "clefkit/cli/model_flags.h"
 #include "clefkit/engine/engine.h"
 
 namespace clefkit::cli {
 
 inline constexpr std::uint64_t kInputLimitBytes = std::uint64_t{256} << 20;
 
-// -m, and how its texts are tokenized.
-struct ModelFlags {
-  std::string model;
-  std::string pretokenizer;
-
-  void add_to(CLI::App& app);
-  // Throws Error(kInvalidArgument) when no model was named.
-  const std::string& directory() const;
-  Pretokenizer pretokenizer_choice() const;
-};
+// What --backend and --precision take.
+CLI::IsMember is_backend();
+CLI::IsMember is_precision();
+// The name by which --precision takes it.
+std::string precision_name(Precision precision);
 
 // How the engine computes: --backend, --threads, --precision, --chunk.
 struct EngineFlags {

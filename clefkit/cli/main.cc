@@ -50,7 +50,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "clefkit " CLEFKIT_VERSION);
   app.require_subcommand(1);
   app.footer(
-      "Try:  clefkit ask -m MODEL --state \"My card was charged twice.\" "
+      "Try:  clefkit ask --state \"My card was charged twice.\" "
       "--noul \"refund=Does the customer want money back?\"\n"
       "Exit codes: 0 done, 1 a check failed, 2 wrong request or flags, 3 wrong model files,\n"
       "4 not available here, 70 a defect of ours, 130 interrupted.");
@@ -66,6 +66,7 @@ int run(int argc, char** argv) {
   add_export_command(line);
   add_inspect_command(line);
   add_verify_command(line);
+  add_eval_command(line);
   add_bench_command(line);
   add_doctor_command(line);
   add_serve_command(line);

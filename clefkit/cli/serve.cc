@@ -153,7 +153,8 @@ struct ServeCommand {
                .give_up = [&] { answering->give_up(); }});
     Stopping stopping;
     const StopOnSignal stop_on_signal([&] { stopping.stop(); });
-    fmt::print(stderr, "clefkit: loading {}\n", model.directory());
+    fmt::print(stderr, "clefkit: loading {}{}\n", model.directory(),
+               model.is_in_box() ? ", the model in the box" : "");
     EngineOptions engine_options = engine.options(model);
     if (engine_options.chunk_tokens == 0) engine_options.chunk_tokens = kChunkTokens;
     Engine engine_instance(open_model(model.directory()), engine_options);

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clefkit/base/lines.h"
 #include "clefkit/cli/command.h"
 #include "clefkit/cli/flags.h"
 #include "clefkit/cli/output.h"
@@ -55,6 +56,7 @@ struct TokenizeCommand {
   }
 
   int run() const {
+    model.say_if_in_box(false);
     const ModelFiles files = open_model_files(model.directory());
     const Tokenizer tokenizer(files.tokenizer_json, (files.directory / kTokenizerFile).string(),
                               model.pretokenizer_choice());
@@ -65,14 +67,8 @@ struct TokenizeCommand {
                  : ids_to_json(tokenizer.encode(text)) + "\n");
       return kDone;
     }
-    std::size_t number = 0;
-    for (std::string_view rest = text; !rest.empty();) {
-      const std::size_t end = rest.find('\n');
-      const std::string_view line = rest.substr(0, end);
-      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-      ++number;
-      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      write_line(convert_line(tokenizer, line, fmt::format("line {}", number)));
+    for (const Line& line : filled_lines(text)) {
+      write_line(convert_line(tokenizer, line.text, fmt::format("line {}", line.number)));
     }
     return kDone;
   }

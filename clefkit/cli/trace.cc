@@ -41,6 +41,7 @@ struct TraceCommand {
   int run() const {
     const InterruptScope interruptible;
     const Request asked = request.request();
+    model.say_if_in_box(quiet);
     Engine engine_instance(open_model(model.directory()), engine.options(model));
     AskOptions options;
     options.limits = limits.limits();

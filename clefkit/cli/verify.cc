@@ -4,6 +4,7 @@
 #include "clefkit/bundle/open_bundle.h"
 #include "clefkit/bundle/open_model.h"
 #include "clefkit/cli/command.h"
+#include "clefkit/cli/drift_text.h"
 #include "clefkit/cli/flags.h"
 #include "clefkit/cli/output.h"
 #include "clefkit/eval/drift.h"
@@ -150,33 +151,8 @@ struct VerifyCommand {
     const std::string& other = against.empty() ? model : against;
     const Drift drift = compare_probabilities(requests, answer(model, precision, requests),
                                               answer(other, against_precision, requests));
-    Json changed = Json::array();
-    for (const ChangedAnswer& answer : drift.changed) {
-      changed.push_back(Json::object({{"request", static_cast<std::uint64_t>(answer.request + 1)},
-                                      {"question", answer.question},
-                                      {"chosen", answer.chosen},
-                                      {"chosen_against", answer.chosen_against},
-                                      {"margin", answer.margin}}));
-    }
-    facts.set("drift",
-              Json::object({{"requests", static_cast<std::uint64_t>(drift.requests)},
-                            {"questions", static_cast<std::uint64_t>(drift.questions)},
-                            {"agreeing", static_cast<std::uint64_t>(drift.agreeing())},
-                            {"changed_beyond_margin",
-                             static_cast<std::uint64_t>(drift.changed_beyond(kFastMargin))},
-                            {"largest", drift.largest},
-                            {"mean", drift.mean},
-                            {"changed", std::move(changed)}}));
-    text += fmt::format(
-        "answers: {} of {} chosen answers agree ({} changed with a margin above {}), probabilities "
-        "differ by {:.5f} at most and {:.5f} in the mean\n",
-        drift.agreeing(), drift.questions, drift.changed_beyond(kFastMargin), kFastMargin,
-        drift.largest, drift.mean);
-    for (const ChangedAnswer& answer : drift.changed) {
-      text +=
-          fmt::format("  request {}, {}: {} instead of {} (margin {:.4f})\n", answer.request + 1,
-                      answer.question, answer.chosen, answer.chosen_against, answer.margin);
-    }
+    facts.set("drift", drift_to_json(drift, kFastMargin));
+    text += drift_text(drift, kFastMargin);
     if (max_drift && drift.largest > *max_drift) passed = false;
     if (max_mean_drift && drift.mean > *max_mean_drift) passed = false;
     if (accept_fast) judge_fast(drift);

@@ -30,6 +30,7 @@ constexpr const char* kKeptFiles[] = {kConfigFile,
                                       kProcessorConfigFile,
                                       kTokenizerFile,
                                       kTokenizerConfigFile,
+                                      kSkillsFile,
                                       "chat_template.jinja",
                                       "LICENSE",
                                       "NOTICE"};

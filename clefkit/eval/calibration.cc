@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "clefkit/backend/weights.h"
+#include "clefkit/base/lines.h"
 #include "clefkit/base/mapped_file.h"
 #include "clefkit/model/tensor_plan.h"
 #include "clefkit/programs/mlp_program.h"
@@ -97,7 +98,8 @@ TextScales measure_scales(Engine& engine, const std::vector<Request>& requests,
 
   TextScales scales;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    scales.tokens += engine.ask(requests[i], asking).input_tokens;
+    scales.tokens +=
+        at_place(requests[i].place, [&] { return engine.ask(requests[i], asking).input_tokens; });
     if (progress) progress(i + 1, requests.size());
   }
   for (const auto& [layer, largest] : seen) {

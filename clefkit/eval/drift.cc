@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
+
+#include "clefkit/base/lines.h"
 
 namespace clefkit {
 namespace {
-
-std::size_t chosen_of(const std::vector<double>& probabilities) {
-  return static_cast<std::size_t>(std::ranges::max_element(probabilities) - probabilities.begin());
-}
 
 double margin_of(std::vector<double> probabilities) {
   if (probabilities.size() < 2) return 1;
@@ -24,7 +23,8 @@ Probabilities answer_all(Engine& engine, const std::vector<Request>& requests,
                          const std::function<void(std::size_t, std::size_t)>& progress) {
   Probabilities all;
   for (const Request& request : requests) {
-    all.push_back(engine.ask(request, options).probabilities);
+    all.push_back(
+        at_place(request.place, [&] { return engine.ask(request, options).probabilities; }));
     if (progress) progress(all.size(), requests.size());
   }
   return all;
@@ -53,8 +53,8 @@ Drift compare_probabilities(const std::vector<Request>& requests, const Probabil
         sum += difference;
         ++drift.probabilities;
       }
-      const std::size_t chosen = chosen_of(mine);
-      const std::size_t expected = chosen_of(other);
+      const std::size_t chosen = most_likely(mine);
+      const std::size_t expected = most_likely(other);
       if (chosen != expected) {
         drift.changed.push_back({r, question.id, question.options[chosen].id,
                                  question.options[expected].id, margin_of(other)});
@@ -63,6 +63,24 @@ Drift compare_probabilities(const std::vector<Request>& requests, const Probabil
   }
   if (drift.probabilities > 0) drift.mean = sum / static_cast<double>(drift.probabilities);
   return drift;
+}
+
+Json drift_to_json(const Drift& drift, double margin) {
+  Json changed = Json::array();
+  for (const ChangedAnswer& answer : drift.changed) {
+    changed.push_back(Json::object({{"request", std::uint64_t{answer.request + 1}},
+                                    {"question", answer.question},
+                                    {"chosen", answer.chosen},
+                                    {"chosen_against", answer.chosen_against},
+                                    {"margin", answer.margin}}));
+  }
+  return Json::object({{"requests", std::uint64_t{drift.requests}},
+                       {"questions", std::uint64_t{drift.questions}},
+                       {"agreeing", std::uint64_t{drift.agreeing()}},
+                       {"changed_beyond_margin", std::uint64_t{drift.changed_beyond(margin)}},
+                       {"largest", drift.largest},
+                       {"mean", drift.mean},
+                       {"changed", std::move(changed)}});
 }
 
 }  // namespace clefkit

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "clefkit/base/json.h"
 #include "clefkit/engine/engine.h"
 #include "clefkit/questions/request.h"
 
@@ -13,7 +14,8 @@ namespace clefkit {
 // One model's probabilities for a list of requests: [request][question][option].
 using Probabilities = std::vector<std::vector<std::vector<double>>>;
 
-// Answers every request with one engine. `progress` is given requests done and in all.
+// Answers every request with one engine. `progress` is given requests done and in all. An Error
+// begins with the place of the request.
 Probabilities answer_all(Engine& engine, const std::vector<Request>& requests,
                          const AskOptions& options,
                          const std::function<void(std::size_t, std::size_t)>& progress = {});
@@ -43,5 +45,8 @@ struct Drift {
 
 Drift compare_probabilities(const std::vector<Request>& requests, const Probabilities& found,
                             const Probabilities& against);
+
+// The `drift` of verify --json; `margin` is what `changed_beyond_margin` is counted by.
+Json drift_to_json(const Drift& drift, double margin);
 
 }  // namespace clefkit

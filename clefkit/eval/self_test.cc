@@ -42,10 +42,6 @@ double relative_error(const TraceTensor& actual, const TraceTensor& expected) {
   return size == 0 ? 0 : std::sqrt(error / size);
 }
 
-std::size_t likeliest(const std::vector<double>& probabilities) {
-  return static_cast<std::size_t>(std::ranges::max_element(probabilities) - probabilities.begin());
-}
-
 void compare_answers(const Response& actual, const Response& expected, Parity& parity) {
   for (std::size_t i = 0; i < expected.probabilities.size(); ++i) {
     const std::vector<double>& ours = actual.probabilities[i];
@@ -54,7 +50,7 @@ void compare_answers(const Response& actual, const Response& expected, Parity& p
       parity.probability_difference =
           std::max(parity.probability_difference, std::abs(ours[k] - theirs[k]));
     }
-    if (likeliest(ours) != likeliest(theirs)) parity.same_answers = false;
+    if (most_likely(ours) != most_likely(theirs)) parity.same_answers = false;
   }
 }
 

@@ -15,6 +15,8 @@ inline constexpr char kTokenizerFile[] = "tokenizer.json";
 inline constexpr char kTokenizerConfigFile[] = "tokenizer_config.json";
 inline constexpr char kProcessorConfigFile[] = "processor_config.json";
 inline constexpr char kHeadWeightsFile[] = "joint_head.safetensors";
+// Of ours, in checkpoints that were trained for some skills: what eval counts them by.
+inline constexpr char kSkillsFile[] = "skills.json";
 
 // Reads the configuration and keeps the texts of the other JSON files, for their own parsers.
 // Throws Error: kNotFound for an absent file, else as parse_model_config does.

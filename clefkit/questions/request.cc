@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "clefkit/base/error.h"
+#include "clefkit/base/lines.h"
 #include "clefkit/questions/json_members.h"
 
 namespace clefkit {
@@ -150,14 +151,6 @@ std::vector<MediaSource> read_media(Json& request, const std::string& key) {
   return media;
 }
 
-bool is_opaque(std::span<const std::string_view> path) {
-  if (path.empty() || path[0] == "images" || path[0] == "videos" || path[0] == "media_kwargs") {
-    return false;
-  }
-  if (path[0] != "questions") return true;
-  return path.size() > 3 || (path.size() == 3 && path[2] != "criteria");
-}
-
 }  // namespace
 
 std::string_view to_string(QuestionType type) {
@@ -166,11 +159,23 @@ std::string_view to_string(QuestionType type) {
 }
 
 std::string question_place(std::string_view question_id) {
+  return question_place("questions", question_id);
+}
+
+std::string question_place(std::string_view object, std::string_view question_id) {
   const std::string name = in_quotes(question_id);
   // The quotes stay where the id could be taken for more or less than it is.
   const bool is_plain = name.size() == question_id.size() + 2 && !question_id.empty() &&
                         question_id.find_first_of(". ") == question_id.npos;
-  return "questions." + (is_plain ? std::string(question_id) : name);
+  return fmt::format("{}.{}", object, is_plain ? question_id : name);
+}
+
+bool is_opaque_in_request(std::span<const std::string_view> path) {
+  if (path.empty() || path[0] == "images" || path[0] == "videos" || path[0] == "media_kwargs") {
+    return false;
+  }
+  if (path[0] != "questions") return true;
+  return path.size() > 3 || (path.size() == 3 && path[2] != "criteria");
 }
 
 JsonLimits json_limits_of(const RequestLimits& limits) {
@@ -178,7 +183,7 @@ JsonLimits json_limits_of(const RequestLimits& limits) {
           .depth = limits.depth,
           .values = limits.values,
           .duplicates = DuplicateKeys::kReject,
-          .last_wins_at = is_opaque,
+          .last_wins_at = is_opaque_in_request,
           .error = ErrorCode::kInvalidArgument};
 }
 
@@ -189,20 +194,10 @@ Request parse_request(std::string_view json, const std::string& where,
 
 std::vector<Request> parse_request_lines(std::string_view lines, const std::string& where) {
   std::vector<Request> requests;
-  std::size_t number = 0;
-  for (std::string_view rest = lines; !rest.empty();) {
-    const std::size_t end = rest.find('\n');
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
-    ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const std::string place = fmt::format("{} line {}", where, number);
-    try {
-      requests.push_back(parse_request(line, place));
-    } catch (const Error& error) {
-      if (error.where().starts_with(place)) throw;
-      throw Error(error.code(), place + ": " + error.where(), error.message());
-    }
+  for (const Line& line : filled_lines(lines)) {
+    const std::string place = fmt::format("{} line {}", where, line.number);
+    requests.push_back(at_place(place, [&] { return parse_request(line.text, place); }));
+    requests.back().place = place;
   }
   if (requests.empty()) {
     throw_error(ErrorCode::kInvalidArgument, where, "no requests, expected one a line");

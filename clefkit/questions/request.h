@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,9 @@ struct MediaSource {
 
 // A System One request whose questions are all well formed.
 struct Request {
+  // Of it among others, to stand before the place of whatever is wrong with it: `set.jsonl line 7`.
+  // Empty where there is only one.
+  std::string place;
   std::optional<std::string> model;
   Json state;
   std::string state_place = "state";  // Of it, for messages.
@@ -53,6 +57,8 @@ struct Request {
 
 // The place of a question in errors: `questions.team`, `questions."a b"`; long ids are cut.
 std::string question_place(std::string_view question_id);
+// The same of anything else that questions' ids are the keys of: `expected.team`.
+std::string question_place(std::string_view object, std::string_view question_id);
 
 struct CountRange {
   std::size_t min = 1;
@@ -69,6 +75,10 @@ struct RequestLimits {
   CountRange levels{};   // Of a score.
 };
 
+// Whether the container at this path of a request (as in JsonLimits) is only shown to the model, or
+// is nothing the protocol has: a repeated key in there has a meaning, its last value.
+bool is_opaque_in_request(std::span<const std::string_view> path);
+
 // How a request's JSON is to be parsed: a repeated key is refused in everything that has a meaning
 // here (top level, questions, criteria, media), and takes its last value, as in Python, in what is
 // only shown to the model (the state, instructions, descriptions) and in members nobody reads.
@@ -81,7 +91,7 @@ Request parse_request(std::string_view json, const std::string& where,
                       const RequestLimits& limits = {});
 
 // One request a line; blank lines are passed over. `where` and the number of the line stand before
-// an error. Throws Error(kInvalidArgument) when there is none.
+// an error and are the request's place. Throws Error(kInvalidArgument) when there is none.
 std::vector<Request> parse_request_lines(std::string_view lines, const std::string& where);
 
 // The same from parsed JSON, for callers that read members of their own first.

@@ -276,7 +276,9 @@ TEST(Request, HasALimitedSizeAndDepth) {
 
 TEST(RequestLines, AreOneRequestEach) {
   const std::string line = with_question(R"({"type": "noul"})");
-  EXPECT_EQ(parse_request_lines(line + "\n\n \t\r\n" + line + "\r\n" + line, "f").size(), 3u);
+  const auto requests = parse_request_lines(line + "\n\n \t\r\n" + line + "\r\n" + line, "f");
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_EQ(requests[1].place, "f line 4");
   const auto message = [](const std::string& lines) {
     try {
       parse_request_lines(lines, "f.jsonl");

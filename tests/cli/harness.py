@@ -15,10 +15,10 @@ MICRO = GOLDEN / "checkpoints" / "micro"
 TIED = GOLDEN / "checkpoints" / "tied"
 
 
-def clefkit(*args, stdin="", timeout=300, env=None):
+def clefkit(*args, stdin="", timeout=300, env=None, program=CLEFKIT):
     """Runs a command; returns the finished process with text output."""
     data = stdin if isinstance(stdin, bytes) else stdin.encode()
-    result = subprocess.run([CLEFKIT, *map(str, args)], input=data, capture_output=True,
+    result = subprocess.run([str(program), *map(str, args)], input=data, capture_output=True,
                             timeout=timeout, env={**os.environ, **(env or {})})
     result.stdout = result.stdout.decode(errors="replace")
     result.stderr = result.stderr.decode(errors="replace")

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import pty
+import shutil
 import signal
 import subprocess
 import time
@@ -174,6 +175,59 @@ class AskStates(CommandTest):
         self.assertEqual(process.returncode, 130)
 
 
+class ModelInTheBox(CommandTest):
+    """The program alone in a folder, with and without a model where it looks for its own."""
+    NO_MODEL = {"CLEFKIT_MODEL": ""}
+    ASK = ("ask", "--state", "x", "--noul", "q=?")
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "bin").mkdir()
+        self.program = self.folder / "bin" / "clefkit"
+        shutil.copy(CLEFKIT, self.program)
+
+    def put_in_box(self, share):
+        box = share / "clefkit" / "models" / "clef-nano"
+        shutil.copytree(MICRO, box)
+        return box
+
+    def test_answers_when_none_is_named_and_says_so(self):
+        named = self.succeed(*self.ASK, "-m", MICRO, "--json").stdout
+        # As installed, and as in a build's folder.
+        for share in (self.folder / "share", self.folder / "bin" / "share"):
+            box = self.put_in_box(share)
+            result = self.succeed(*self.ASK, "--json", program=self.program, env=self.NO_MODEL)
+            self.assertEqual(json.loads(result.stdout)["answers"], json.loads(named)["answers"])
+            self.assertEqual(json.loads(result.stdout)["model"], "clef-nano")
+            self.assertEqual(result.stderr.count("\n"), 1)
+            self.assertIn("no -m given: clef-nano, the small model in the box", result.stderr)
+            quiet = self.succeed(*self.ASK, "--quiet", program=self.program, env=self.NO_MODEL)
+            self.assertEqual(quiet.stderr, "")
+            shutil.rmtree(box)
+
+    def test_answers_to_other_commands_too(self):
+        self.put_in_box(self.folder / "share")
+        request = {"state": "x", "questions": {"q": {"type": "noul"}}, "expected": {"q": True}}
+        for args in (("tokenize",), ("encode", "--state", "x", "--noul", "q=?"),
+                     ("trace", "--state", "x", "--noul", "q=?", "-o", self.folder / "t.safetensors"),
+                     ("eval", self.write("set.jsonl", request)),
+                     ("bench", "--tokens", 256, "--repeat", 1)):
+            result = self.succeed(*args, program=self.program, env=self.NO_MODEL)
+            self.assertEqual(result.stderr.count("in the box"), 1, args)
+
+    def test_does_not_stand_in_for_one_that_is_named_and_wrong(self):
+        self.put_in_box(self.folder / "share")
+        self.fail_with(3, *self.ASK, "-m", self.folder, program=self.program, contains=["config.json"])
+        self.fail_with(3, *self.ASK, program=self.program, contains=["config.json"],
+                       env={"CLEFKIT_MODEL": str(self.folder)})
+        self.succeed(*self.ASK, program=self.program, env={"CLEFKIT_MODEL": str(MICRO)})
+
+    @unittest.skipIf(pathlib.Path("/usr/local/share/clefkit").exists(), "clefkit is installed here")
+    def test_may_not_be_there(self):
+        self.fail_with(2, *self.ASK, program=self.program, env=self.NO_MODEL,
+                       contains=["--model: none given and no model beside the program", "CLEFKIT_MODEL"])
+
+
 class AskErrors(CommandTest):
     def bad(self, request, *contains):
         text = request if isinstance(request, (str, bytes)) else json.dumps(request)
@@ -202,8 +256,6 @@ class AskErrors(CommandTest):
         self.assertEqual(len(body["answers"]["q"]["probabilities"]), 255)
 
     def test_names_what_is_missing(self):
-        self.fail_with(2, "ask", "--state", "x", "--noul", "q=?", contains=["--model"],
-                       env={"CLEFKIT_MODEL": ""})
         self.fail_with(2, "ask", "-m", MICRO, "--state", "x", contains=["questions"])
         self.fail_with(2, "ask", "-m", MICRO, "--request", self.folder / "absent", contains=["absent"])
         self.fail_with(3, "ask", "-m", self.folder, "--state", "x", "--noul", "q=?",
@@ -220,7 +272,7 @@ class AskErrors(CommandTest):
 
 class Help(CommandTest):
     def test_every_command_explains_itself(self):
-        for command in ("ask", "encode", "tokenize", "trace", "synth"):
+        for command in ("ask", "encode", "tokenize", "trace", "synth", "eval"):
             out = self.succeed(command, "--help").stdout
             self.assertIn("-h,--help", out)
             self.assertGreater(len(out.splitlines()), 5)

@@ -460,6 +460,12 @@ class Verify(BundleTest):
         path.unlink()
         self.fail_with(3, "ask", "-m", bundle, "--state", "x", "--noul", "q=?", contains=["tail.bin"])
 
+    def test_names_the_request_that_cannot_be_answered(self):
+        path = self.write("r.jsonl", "\n".join(json.dumps(request) for request in (
+            REQUESTS[0]["request"], {**REQUESTS[0]["request"], "images": ["file:absent.png"]})))
+        self.fail_with(2, "verify", MICRO, "--against", MICRO, "--requests", path,
+                       contains=["r.jsonl line 2: images[0]", "absent.png"])
+
     def test_a_bound_is_a_number(self):
         bundle = self.convert()
         self.fail_with(2, "verify", bundle, "--against", MICRO, "--requests", self.requests_file(),
