@@ -197,6 +197,7 @@ void ProgramBackend::prefill(const ComputeContext& context, SequenceState& state
     sequence.append(piece.tokens);
   }
   for (const auto& [layer, rows] : seen) {
+    if (context.cancel != nullptr) context.cancel->throw_if_cancelled();
     observer.layer_output(layer, {rows.data(), hidden.rows, hidden.columns});
   }
 }
