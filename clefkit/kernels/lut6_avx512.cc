@@ -15,8 +15,8 @@
 namespace clefkit {
 namespace {
 
-// Two groups side by side.
-constexpr std::size_t kPanelChannels = 2 * kLut6GroupRows;
+// Four groups side by side.
+constexpr std::size_t kPanelChannels = 4 * kLut6GroupRows;
 constexpr std::size_t kStepVectors = kPanelChannels * sizeof(std::int32_t) / sizeof(__m512i);
 
 // Twelve bytes of rows r, r + 4, r + 8 and r + 12, a row in each 128-bit lane: 8 indices in the
@@ -94,68 +94,63 @@ LUT6_AVX512 void decode_int8(const Lut6Rows& rows, const std::int8_t* table, voi
   }
 }
 
-// Integer sums in registers 0 to 11, float sums in 12 to 23, weights in 24 and 25.
+// Integer sums in registers 0 to 23, four of a token, weights in 24 to 27. With half as many
+// sums, each product hardly has time to end before the next one to its sum begins.
 #define AVX512_CLOBBERS                                                                         \
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",      \
       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", \
-      "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26"
+      "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28"
+#define AVX512_NOTHING(n)
 
-#define AVX512_LOAD(m, a, b, c, d, ...)  \
-  "vmovaps 128*" #m "(%[sums]), %%zmm" c \
-  "\n\t"                                 \
-  "vmovaps 128*" #m "+64(%[sums]), %%zmm" d "\n\t"
-#define AVX512_BEGIN(n) LUT6_TOKENS_##n(AVX512_LOAD, )
-#define AVX512_STORE(m, a, b, c, d, ...) \
-  "vmovaps %%zmm" c ", 128*" #m          \
-  "(%[sums])\n\t"                        \
-  "vmovaps %%zmm" d ", 128*" #m "+64(%[sums])\n\t"
-#define AVX512_FINISH(n) LUT6_TOKENS_##n(AVX512_STORE, )
-
-#define AVX512_FLUSH(m, a, b, c, d, ...)     \
-  "vbroadcastss 4*" #m                       \
-  "(%[scales]), %%zmm26\n\t"                 \
-  "vcvtdq2ps %%zmm" a ", %%zmm" a            \
-  "\n\t"                                     \
-  "vcvtdq2ps %%zmm" b ", %%zmm" b            \
-  "\n\t"                                     \
-  "vfmadd231ps %%zmm" a ", %%zmm26, %%zmm" c \
-  "\n\t"                                     \
-  "vfmadd231ps %%zmm" b ", %%zmm26, %%zmm" d "\n\t"
+#define AVX512_FLUSH_ONE(m, sums, i)                               \
+  "vcvtdq2ps %%zmm" sums ", %%zmm" sums                            \
+  "\n\t"                                                           \
+  "vfmadd213ps 256*" #m "+64*" #i "(%[sums]), %%zmm28, %%zmm" sums \
+  "\n\t"                                                           \
+  "vmovaps %%zmm" sums ", 256*" #m "+64*" #i "(%[sums])\n\t"
+#define AVX512_FLUSH(m, a, b, c, d, ...)                                    \
+  "vbroadcastss 4*" #m "(%[scales]), %%zmm28\n\t" AVX512_FLUSH_ONE(m, a, 0) \
+      AVX512_FLUSH_ONE(m, b, 1) AVX512_FLUSH_ONE(m, c, 2) AVX512_FLUSH_ONE(m, d, 3)
 #define AVX512_END(n) LUT6_TOKENS_##n(AVX512_FLUSH, ) "add $4*" #n ", %[scales]\n\t"
 
-#define AVX512_TOKEN(m, a, b, c, d, step, n, first, second)                                     \
-  "vpbroadcastd 4*" #m "+4*" #n "*" #step "(%[x]), %%zmm26\n\t" first ", %%zmm" a "\n\t" second \
-  ", %%zmm" b "\n\t"
-#define AVX512_STEP(step, n, first, second) \
-  "vmovdqa64 128*" #step                    \
-  "(%[w]), %%zmm24\n\t"                     \
-  "vmovdqa64 128*" #step                    \
-  "+64(%[w]), %%zmm25\n\t" LUT6_TOKENS_##n(AVX512_TOKEN, step, n, first, second)
-#define AVX512_STEPS(n, first, second) \
-  AVX512_STEP(0, n, first, second)     \
-  AVX512_STEP(1, n, first, second)     \
-  AVX512_STEP(2, n, first, second)     \
-  AVX512_STEP(3, n, first, second) "add $4*128, %[w]\n\tadd $4*4*" #n ", %[x]\n\t"
+#define AVX512_TOKEN(m, a, b, c, d, step, n, dot)                                                \
+  "vpbroadcastd 4*" #m "+4*" #n "*" #step "(%[x]), %%zmm28\n\t" dot(24, a) dot(25, b) dot(26, c) \
+      dot(27, d)
+#define AVX512_STEP(step, n, dot) \
+  "vmovdqa64 256*" #step          \
+  "(%[w]), %%zmm24\n\t"           \
+  "vmovdqa64 256*" #step          \
+  "+64(%[w]), %%zmm25\n\t"        \
+  "vmovdqa64 256*" #step          \
+  "+128(%[w]), %%zmm26\n\t"       \
+  "vmovdqa64 256*" #step "+192(%[w]), %%zmm27\n\t" LUT6_TOKENS_##n(AVX512_TOKEN, step, n, dot)
+#define AVX512_STEPS(n, dot) \
+  AVX512_STEP(0, n, dot)     \
+  AVX512_STEP(1, n, dot) "add $2*256, %[w]\n\tadd $2*4*" #n ", %[x]\n\t"
 
-#define AVX512_ZERO(m, a, b, ...)         \
-  "vpxor %%xmm" a ", %%xmm" a ", %%xmm" a \
-  "\n\t"                                  \
-  "vpxor %%xmm" b ", %%xmm" b ", %%xmm" b "\n\t"
+#define AVX512_ZERO_ONE(sums) "vpxord %%xmm" sums ", %%xmm" sums ", %%xmm" sums "\n\t"
+#define AVX512_ZERO(m, a, b, c, d, ...) \
+  AVX512_ZERO_ONE(a) AVX512_ZERO_ONE(b) AVX512_ZERO_ONE(c) AVX512_ZERO_ONE(d)
 #define AVX512_INT16_START(n) LUT6_TOKENS_##n(AVX512_ZERO, )
-#define AVX512_INT16_STEPS(n) \
-  AVX512_STEPS(n, "vpdpwssd %%zmm24, %%zmm26", "vpdpwssd %%zmm25, %%zmm26")
-LUT6_DEFINE_TILES(LUT6_AVX512, multiply_int16, AVX512_BEGIN, AVX512_INT16_START, AVX512_INT16_STEPS,
-                  kLut6BlockColumns<std::int16_t> / 8, AVX512_END, AVX512_FINISH, AVX512_CLOBBERS)
+#define AVX512_INT16_DOT(w, sums) "vpdpwssd %%zmm" #w ", %%zmm28, %%zmm" sums "\n\t"
+#define AVX512_INT16_STEPS(n) AVX512_STEPS(n, AVX512_INT16_DOT)
+LUT6_DEFINE_TILES(LUT6_AVX512, multiply_int16, AVX512_NOTHING, AVX512_INT16_START,
+                  AVX512_INT16_STEPS, kLut6BlockColumns<std::int16_t> / 4, AVX512_END,
+                  AVX512_NOTHING, AVX512_CLOBBERS)
 
-#define AVX512_OFFSET(m, a, b, ...)            \
+#define AVX512_OFFSET(m, a, b, c, d, ...)      \
   "vpbroadcastd 4*" #m "(%[offsets]), %%zmm" a \
   "\n\t"                                       \
-  "vmovdqa64 %%zmm" a ", %%zmm" b "\n\t"
+  "vmovdqa64 %%zmm" a ", %%zmm" b              \
+  "\n\t"                                       \
+  "vmovdqa64 %%zmm" a ", %%zmm" c              \
+  "\n\t"                                       \
+  "vmovdqa64 %%zmm" a ", %%zmm" d "\n\t"
 #define AVX512_INT8_START(n) LUT6_TOKENS_##n(AVX512_OFFSET, ) "add $4*" #n ", %[offsets]\n\t"
-#define AVX512_INT8_STEPS(n) \
-  AVX512_STEPS(n, "vpdpbusd %%zmm26, %%zmm24", "vpdpbusd %%zmm26, %%zmm25")
-LUT6_DEFINE_TILES(LUT6_AVX512, multiply_int8, AVX512_BEGIN, AVX512_INT8_START, AVX512_INT8_STEPS,
-                  kLut6BlockColumns<std::int8_t> / 16, AVX512_END, AVX512_FINISH, AVX512_CLOBBERS)
+#define AVX512_INT8_DOT(w, sums) "vpdpbusd %%zmm28, %%zmm" #w ", %%zmm" sums "\n\t"
+#define AVX512_INT8_STEPS(n) AVX512_STEPS(n, AVX512_INT8_DOT)
+LUT6_DEFINE_TILES(LUT6_AVX512, multiply_int8, AVX512_NOTHING, AVX512_INT8_START, AVX512_INT8_STEPS,
+                  kLut6BlockColumns<std::int8_t> / 8, AVX512_END, AVX512_NOTHING, AVX512_CLOBBERS)
 
 }  // namespace
 

@@ -72,7 +72,7 @@ struct Lut6Kernels {
 
 // Plain C++, slow: what the others must equal bit for bit.
 extern const Lut6Kernels kLut6ScalarKernels;
-// The same with two groups in a panel, as AVX-512 has: shows on any machine that panels of either
+// The same with four groups in a panel, as AVX-512 has: shows on any machine that panels of either
 // width are fed rightly.
 extern const Lut6Kernels kLut6WideScalarKernels;
 #if defined(__x86_64__)

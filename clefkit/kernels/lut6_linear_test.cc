@@ -69,7 +69,7 @@ double relative_rmse(const Lut6Matrix& matrix, const std::vector<float>& x,
 
 constexpr Lut6Format kFormats[] = {Lut6Format::kInt16, Lut6Format::kInt8};
 
-// All that run here, and panels of two groups.
+// All that run here, and panels of four groups.
 std::vector<const Lut6Kernels*> all_kernels() {
   const auto supported = supported_lut6_kernels();
   std::vector<const Lut6Kernels*> kernels(supported.begin(), supported.end());

@@ -61,6 +61,6 @@ constexpr Lut6Kernels scalar_kernels(const char* name) {
 }  // namespace
 
 const Lut6Kernels kLut6ScalarKernels = scalar_kernels<kLut6GroupRows>("scalar");
-const Lut6Kernels kLut6WideScalarKernels = scalar_kernels<2 * kLut6GroupRows>("wide scalar");
+const Lut6Kernels kLut6WideScalarKernels = scalar_kernels<4 * kLut6GroupRows>("wide scalar");
 
 }  // namespace clefkit
