@@ -10,7 +10,7 @@ import text
 from record import option_text, options_of, render
 from wording import TRAIN
 
-KINDS = ("support", "language", "facts", "picture", "clip")
+KINDS = ("support", "language", "facts", "picture", "clip", "mixed")
 SKILL_OF = {  # Reported skill of each kind of question.
     "route": "routing", "refund": "refund", "cancel": "cancellation", "thanks": "thanks",
     "urgency": "urgency", "urgent": "urgent_yes_no", "sentiment": "sentiment", "mention": "mention",
@@ -22,7 +22,27 @@ SKILL_OF = {  # Reported skill of each kind of question.
 }
 
 
+def _mixed(random, np_random, split):
+    """A text record with a picture or a clip, and questions about both."""
+    sample = make(random.choice(["support", "support", "facts", "language"]), random, np_random, split)
+    other = make(random.choice(["picture", "picture", "clip"]), random, np_random, split)
+    sample.pictures, sample.clips, sample.vision_probes = other.pictures, other.clips, other.vision_probes
+    sample.probes.update(other.probes)
+    questions = sample.questions | other.questions  # On a shared id, the picture's.
+    names = list(questions)
+    random.shuffle(names)
+    answers, skills = sample.answers | other.answers, sample.skills | other.skills
+    for name in other.questions:
+        sample.question_probes.pop(name, None)
+    names = names[: random.choice([2, 3, 4])]
+    sample.questions = {n: questions[n] for n in names}
+    sample.answers, sample.skills = ({n: table[n] for n in names} for table in (answers, skills))
+    return sample
+
+
 def make(kind, random, np_random, split):
+    if kind == "mixed":
+        return _mixed(random, np_random, split)
     if kind == "picture":
         return pictures.picture(random, np_random, split)
     if kind == "clip":

@@ -30,7 +30,7 @@ from tokenizer import Encoder
 from wording import HELD_OUT, TRAIN
 
 POOL = 12  # Batches that are sorted by length together.
-MIX = {"support": 30, "language": 6, "facts": 28, "picture": 22, "clip": 14}
+MIX = {"support": 28, "language": 6, "facts": 26, "picture": 20, "clip": 13, "mixed": 7}
 
 
 def arguments():
@@ -65,17 +65,14 @@ class Shared:
         self.weights, self.gradients = new(self.size), new(ranks, self.size)
         self.mean, self.square, self.noise = new(self.size), new(self.size), new(self.size)
         self.numbers = torch.zeros(ranks, 8, dtype=torch.float64).share_memory_()
-        self.decay, self.palettized = torch.zeros(self.size), torch.zeros(self.size)
+        self.decay, self.palettized = decay, torch.zeros(self.size)
         offset = 0
         for name, p in net.named_parameters():
             k = p.numel()
             place = slice(offset, offset + k)
             self.weights[place] = p.data.reshape(-1)
             p.data = self.weights[place].view(p.shape)
-            if p.dim() == 2 and "embed" not in name:
-                self.decay[place] = decay
             if ".layers." in name and p.dim() == 2 and "language_model" in name and p.numel() >= 4096:
-                # The size of a weight's noise: its matrix's root mean square, kept up to date below.
                 self.palettized[place] = 1
             offset += k
 
@@ -109,11 +106,9 @@ class Adam:
         w, (a, b) = s.weights[place], self.betas
         if noise or s.numbers[self.rank, 2]:
             w.sub_(s.noise[place])
-        mean, square = s.mean[place].mul_(a).add_(g, alpha=1 - a), s.square[place]
-        square.mul_(b).addcmul_(g, g, value=1 - b)
-        w.sub_(w * s.decay[place], alpha=rate)
-        size = (square / (1 - b**time_step)).sqrt_().add_(1e-8)
-        w.addcdiv_(mean, size, value=-rate / (1 - a**time_step))
+        torch._fused_adamw_([w], [g], [s.mean[place]], [s.square[place]], [],
+                            [torch.tensor(float(time_step))], amsgrad=False, lr=rate, beta1=a,
+                            beta2=b, weight_decay=s.decay, eps=1e-8, maximize=False)
         s.numbers[self.rank, 2] = noise
         if noise:
             random_part = torch.randn(w.shape, generator=self.generator)
@@ -247,8 +242,9 @@ def work(rank, args, net, encoder, shared, barrier, start):
         if helper:
             answer, text, picture = helper_losses(clef, probes, records, b, hidden, features)
             total = total + helper * (0.5 * answer + 0.5 * text + 0.5 * picture)
-            if rank == 0 and step % args.log == 0:
-                helpers = "answer %.2f text %.2f picture %.2f" % (answer, text, picture)
+            if rank == 0 and (step + 1) % args.log == 0:
+                helpers = "answer %.2f text %.2f picture %.2f" % tuple(
+                    float(x.detach()) for x in (answer, text, picture))
         else:
             helpers = ""
         spent["forward"] += time.time() - t
