@@ -153,7 +153,7 @@ class LanguageModel(nn.Module):
     def __init__(self, c):
         super().__init__()
         self.embed_tokens = nn.Embedding(c["vocab"], c["hidden"])
-        nn.init.normal_(self.embed_tokens.weight, std=0.5)
+        nn.init.normal_(self.embed_tokens.weight, std=0.1)
         self.layers = nn.ModuleList(Layer(c, i) for i in range(c["layers"]))
         self.norm = RmsNorm(c["hidden"])
 

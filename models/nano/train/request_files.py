@@ -17,7 +17,7 @@ def expected_of(sample):
             answers[name] = options_of(question)[index][0]
         else:
             answers[name] = index
-    return answers
+    return {n: answers[n] for n in sample.questions}
 
 
 def to_request(sample, folder, prefix):

@@ -18,7 +18,7 @@ def _fill(random, text, split, extra=None):
 
 def _sentence(text):
     asks = text.split(" ")[0].lower() in {"why", "how", "when", "where", "what", "can", "could", "do", "is",
-                                          "which", "who", "to", "did", "does"}
+                                          "which", "who", "to", "did", "does"} and "not" not in text.split(" ")[:2]
     return text[0].upper() + text[1:] + ("?" if asks else ".")
 
 
@@ -221,7 +221,7 @@ def _another_number(random, split, value):
             other = random.randint(10 ** (length - 1) if length > 1 else 0, 10**length - 1)
         else:
             other = random.choice([random.randint(0, 99), random.randint(0, 999)])
-        if other >= 0 and other != value and _is_held_out(other) == (split != TRAIN):
+        if 0 <= other <= 999 and other != value and _is_held_out(other) == (split != TRAIN):
             return other
 
 

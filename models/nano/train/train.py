@@ -41,8 +41,8 @@ def arguments():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--batch", type=int, default=16, help="records a step, of all ranks")
-    parser.add_argument("--rate", type=float, default=3e-3)
-    parser.add_argument("--warm", type=int, default=150)
+    parser.add_argument("--rate", type=float, default=1.5e-3)
+    parser.add_argument("--warm", type=int, default=200)
     parser.add_argument("--decay", type=float, default=0.02)
     parser.add_argument("--noise", type=float, default=0.1, help="share of words split at random")
     parser.add_argument("--weight-noise", type=float, default=0.025,
