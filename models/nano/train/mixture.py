@@ -59,7 +59,7 @@ def tokenizer_texts(seed, count):
     """User texts of training records; pictures are drawn rarely, for their questions only."""
     random, np_random = random_module.Random(seed), np.random.default_rng(seed)
     for _ in range(count):
-        kind = random.choices(KINDS, [5, 3, 3, 0.6, 0.6])[0]
+        kind = random.choices(KINDS, [5, 3, 3, 0.6, 0.6, 0.3])[0]
         sample = make(kind, random, np_random, TRAIN)
         yield render(sample.state)
         for name, question in sample.questions.items():

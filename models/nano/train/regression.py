@@ -1,13 +1,10 @@
-"""Writes the regression set: regression.py FOLDER [SKILL...].
+"""Writes the regression set: regression.py FOLDER.
 
 17 requests with 27 questions about texts, JSON, pictures and clips, as requests.jsonl with the
-media beside it. Wordings, values, sizes and grounds are of the held-out parts. SKILL names skills
-that the model does not list: their questions are marked `unlisted`.
+media beside it. Wordings, values, sizes and grounds are of the held-out parts.
 """
 
-import json
 import os
-import random
 import sys
 
 import numpy as np
@@ -15,6 +12,7 @@ from PIL import Image
 
 import pictures as P
 from media_files import save_clip, save_picture
+from request_files import write_lines
 
 
 def scene(w, h, ground, shapes):
@@ -92,28 +90,23 @@ def requests():
                "colour": ("colour", choice("Choose the color of the shape.", "orange", "blue", "green"), "orange")})
 
 
-def main(folder, *unlisted):
+def main(folder):
     os.makedirs(folder, exist_ok=True)
-    lines = questions = 0
-    with open(os.path.join(folder, "requests.jsonl"), "w", encoding="utf-8") as file:
-        for name, state, pictures, clips, asked in requests():
-            request = {"model": "clef-nano", "state": state,
-                       "questions": {k: q for k, (_, q, _) in asked.items()}}
-            for kind, items, ending, write in (("images", pictures, "png", save_picture),
-                                               ("videos", clips, "mkv", lambda p, c: save_clip(p, np.stack(c), 2))):
-                for i, item in enumerate(items):
-                    target = "%s%s.%s" % (name, "-%d" % (i + 1) if len(items) > 1 else "", ending)
-                    write(os.path.join(folder, target), item)
-                    request.setdefault(kind, []).append("file:" + target)
-            line = {"id": name, "request": request, "expected": {k: e for k, (_, _, e) in asked.items()},
-                    "skills": {k: s for k, (s, _, _) in asked.items()}}
-            marked = [k for k, (s, _, _) in asked.items() if s in unlisted]
-            if marked:
-                line["unlisted"] = marked
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            lines, questions = lines + 1, questions + len(asked)
-    print("%d requests, %d questions" % (lines, questions))
-    assert (lines, questions) == (17, 27)
+    lines = []
+    for name, state, pictures, clips, asked in requests():
+        line = {"name": name, "model": "clef-nano", "state": state,
+                "questions": {k: q for k, (_, q, _) in asked.items()}}
+        for kind, items, ending, write in (("images", pictures, "png", save_picture),
+                                           ("videos", clips, "mkv", lambda p, c: save_clip(p, np.stack(c), 2))):
+            for i, item in enumerate(items):
+                target = "%s%s.%s" % (name, "-%d" % (i + 1) if len(items) > 1 else "", ending)
+                write(os.path.join(folder, target), item)
+                line.setdefault(kind, []).append("file:" + target)
+        line["expected"] = {k: e for k, (_, _, e) in asked.items()}
+        line["skills"] = {k: s for k, (s, _, _) in asked.items()}
+        lines.append(line)
+    assert (len(lines), sum(len(x["questions"]) for x in lines)) == (17, 27)
+    write_lines(os.path.join(folder, "requests.jsonl"), lines)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """Writes held-out sets as JSONL, one per skill: sets.py FOLDER [LINES PER SKILL] [SKILL...].
 
-Each line is {"id", "skill", "request", "expected"}; media stand beside the file. The lines keep
-only the questions of their skill. `clefkit eval` reads them.
+The lines keep only the questions of their skill; media stand in the folder's `media`.
+`clefkit eval` reads the files.
 """
 
-import json
 import os
 import random
 import sys
@@ -12,7 +11,7 @@ import sys
 import numpy as np
 
 import mixture
-from request_files import expected_of, to_request
+from request_files import expected_of, to_request, write_lines
 from wording import HELD_OUT
 
 KIND_OF = {"support": ("routing", "refund", "cancellation", "thanks", "urgency", "urgent_yes_no", "sentiment", "mention"),
@@ -26,25 +25,19 @@ _SHORTER = 3  # Pictures and clips are larger than lines of text: a third as man
 def write(folder, kind, skill, lines, seed):
     mixture.set_ease(0.0)
     rng, np_rng = random.Random("%d %s" % (seed, skill)), np.random.default_rng(seed)
-    media = os.path.join(folder, "media")
-    written = 0
-    with open(os.path.join(folder, skill + ".jsonl"), "w", encoding="utf-8") as file:
-        while written < lines:
-            sample = mixture.make(kind, rng, np_rng, HELD_OUT)
-            sample.questions = {n: q for n, q in sample.questions.items()
-                                if mixture.SKILL_OF[sample.skills[n]] == skill}
-            if not sample.questions:
-                continue
-            if sample.pictures or sample.clips:
-                os.makedirs(media, exist_ok=True)
-            name = "%s-%03d" % (skill, written)
-            request = to_request(sample, media, name)
-            for key in ("images", "videos"):
-                if key in request:
-                    request[key] = [x.replace("file:", "file:media/") for x in request[key]]
-            line = {"id": name, "skill": skill, "request": request, "expected": expected_of(sample)}
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            written += 1
+    out = []
+    while len(out) < lines:
+        sample = mixture.make(kind, rng, np_rng, HELD_OUT)
+        sample.questions = {n: q for n, q in sample.questions.items()
+                            if mixture.SKILL_OF[sample.skills[n]] == skill}
+        if not sample.questions:
+            continue
+        name = "%s-%03d" % (skill, len(out))
+        line = {"name": name} | to_request(sample, folder, name, "media")
+        line["expected"] = expected_of(sample)
+        line["skills"] = {n: skill for n in sample.questions}
+        out.append(line)
+    write_lines(os.path.join(folder, skill + ".jsonl"), out)
 
 
 def main(folder, lines=24, *skills):
