@@ -9,6 +9,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+import questions
 from clips import DIRECTIONS, EVENTS
 from pictures import COLOURS, POSITIONS, SHAPES
 from record import collate, encode, options_of
@@ -21,6 +22,7 @@ STATE_PROBES = dict(topic=len(TOPICS), refund=2, cancel=2, thanks=2, urgency=3, 
 QUESTION_PROBES = {side + place: 3 if place == "length" else 10 for side in ("value_", "limit_")
                    for place in ("length", "hundreds", "tens", "ones")}
 TOKEN_PROBES = dict(object=1, where=10, colour=len(COLOURS), shape=len(SHAPES), motion=len(DIRECTIONS))
+_KINDS = {name: i for i, name in enumerate(questions.ASK)}
 _COVERED = 0.06  # Share of a token's pixels from which on it shows the shape.
 
 
@@ -34,6 +36,10 @@ class Probes(nn.Module):
         self.question = nn.ModuleDict({k: layer(n) for k, n in QUESTION_PROBES.items()})
         self.token = nn.ModuleDict({k: layer(n) for k, n in TOKEN_PROBES.items()})
         self.norm = nn.LayerNorm(c["hidden"])
+        # At a question's end: what is asked, and what the state says. With both there, the answer
+        # is one step away; without them it takes very long until questions look at the state.
+        self.kind = layer(len(questions.ASK))
+        self.recalled = nn.ModuleDict({k: layer(n) for k, n in STATE_PROBES.items()})
 
 
 def encode_sample(encoder, sample, random=None, noise=0.0):
@@ -72,7 +78,7 @@ def _probe_losses(layers, rows, targets):
 def helper_losses(model, probes, records, b, hidden, features):
     """(answer token, probes of text, probes of pictures), each a scalar (0 when empty)."""
     n, flat, zero = hidden.shape[1], hidden.reshape(-1, hidden.shape[-1]), hidden.new_zeros(())
-    ends, tokens, state, question = [], [], {}, {}
+    ends, tokens, kinds, state, question, recalled = [], [], [], {}, {}, {}
 
     def note(table, name, row, label):
         entry = table.setdefault(name, ([], []))
@@ -85,11 +91,16 @@ def helper_losses(model, probes, records, b, hidden, features):
         for (_, end), token, name in zip(e["question_spans"], e["answer_tokens"], e["sample"].questions):
             ends.append(i * n + end - 1)
             tokens.append(token)
+            kinds.append(_KINDS[e["sample"].skills[name]])
+            for probe, label in e["sample"].probes.items():
+                note(recalled, probe, i * n + end - 1, label)
             for probe, label in e["sample"].question_probes.get(name, {}).items():
                 note(question, probe, i * n + end - 1, label)
     answer = F.cross_entropy(model.lm_head(flat[torch.tensor(ends)]), torch.tensor(tokens))
-    losses = [torch.stack(x).mean() for x in (_probe_losses(probes.state, flat, state),
-                                              _probe_losses(probes.question, flat, question)) if x]
+    losses = [torch.stack(x).mean() for x in (
+        _probe_losses(probes.state, flat, state), _probe_losses(probes.question, flat, question),
+        _probe_losses(probes.recalled, flat, recalled)) if x]
+    losses.append(0.5 * F.cross_entropy(probes.kind(flat[torch.tensor(ends)]), torch.tensor(kinds)))
     pictures = _token_losses(probes, records, features) if features is not None else []
     return answer, sum(losses, zero), torch.stack(pictures).mean() if pictures else zero
 

@@ -221,7 +221,7 @@ def work(rank, args, net, encoder, shared, barrier, start):
         progress = float(shared.numbers[0, 1])
         if progress >= 1:
             break
-        mixture.set_ease(0.9 * max(0.0, 1 - progress / 0.35))
+        mixture.set_ease(0.9 * max(0.0, 1 - progress / 0.5))
         t = time.time()
         records = next(stream)
         b = batch_of(records)
@@ -241,7 +241,7 @@ def work(rank, args, net, encoder, shared, barrier, start):
         helper = max(0.0, 1 - progress / 0.85)
         if helper:
             answer, text, picture = helper_losses(clef, probes, records, b, hidden, features)
-            total = total + helper * (0.5 * answer + 0.5 * text + 0.5 * picture)
+            total = total + helper * (0.5 * answer + text + 0.5 * picture)
             if rank == 0 and (step + 1) % args.log == 0:
                 helpers = "answer %.2f text %.2f picture %.2f" % tuple(
                     float(x.detach()) for x in (answer, text, picture))
@@ -319,7 +319,8 @@ def main():
     if os.path.exists(state_path(args)):
         state = torch.load(state_path(args))
         for name in ("weights", "mean", "square"):
-            getattr(shared, name).copy_(state[name])
+            # Probes that were added since then start anew.
+            getattr(shared, name)[: len(state[name])].copy_(state[name])
         start = dict(progress=state["progress"], step=state["step"])
         print("resumed at step %d" % state["step"], flush=True)
     context = multiprocessing.get_context("fork")
