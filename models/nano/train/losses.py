@@ -18,7 +18,8 @@ from words import LANGUAGES, TOPICS
 STATE_PROBES = dict(topic=len(TOPICS), refund=2, cancel=2, thanks=2, urgency=3, sentiment=5,
                     language=len(LANGUAGES), colour=len(COLOURS), dominant=len(COLOURS),
                     shape=len(SHAPES), count=4, position=len(POSITIONS), motion=len(DIRECTIONS),
-                    first=len(COLOURS), last=len(COLOURS), event=len(EVENTS))
+                    first=len(COLOURS), last=len(COLOURS), event=len(EVENTS),
+                    number_length=3, number_hundreds=10, number_tens=10, number_ones=10)
 QUESTION_PROBES = {side + place: 3 if place == "length" else 10 for side in ("value_", "limit_")
                    for place in ("length", "hundreds", "tens", "ones")}
 TOKEN_PROBES = dict(object=1, where=10, colour=len(COLOURS), shape=len(SHAPES), motion=len(DIRECTIONS))

@@ -60,11 +60,11 @@ def requests():
     yield ("text-german", "Mein Bruder braucht den Tisch, wenn es regnet.", [], [], {
         "lang": ("language", choice("What is the language of this?", en="it is written in English", fr="it is written in French", de="it is written in German"), "de")})
     yield ("json-stock", {"height": 45, "city": "Lisbon", "distance": 8}, [], [], {
-        "over": ("json_above", noul("Is the height more than 17?"), True),
-        "match": ("json_equals", noul("The city is equal to Cairo."), False)})
+        "over": ("json_above", noul('Is the "height" more than 17?'), True),
+        "match": ("json_equals", noul('The "city" is equal to "Cairo".'), False)})
     yield ("json-row", {"row": {"animal": "donkey", "minutes": 73, "status": "lost"}}, [], [], {
         "animal": ("json_value", choice("What animal is it?", "eagle", "donkey", "turtle"), "donkey"),
-        "below": ("json_below", noul("Is it true that the minutes is less than 31?"), False)})
+        "below": ("json_below", noul('Is it true that the "minutes" is less than 31?'), False)})
     yield ("json-mail", {"message": "I am thrilled, it is perfect. I live in Toronto. It can wait, take your time.", "customer": "Fiona"}, [], [], {
         "feeling": ("sentiment", score("Rate the mood of the customer.", "unhappy", "neither", "happy"), 2),
         "urgent": ("urgent_yes_no", noul("Is the message urgent?"), False)})

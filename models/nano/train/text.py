@@ -231,6 +231,10 @@ def _digits(prefix, value):
             prefix + "tens": int(text[1]), prefix + "ones": int(text[2])}
 
 
+def _named(random, field):
+    return '"%s"' % field if random.random() < 0.6 else field
+
+
 def facts(random, split):
     """A JSON object; numbers compared with a limit, words compared or read."""
     sample = Sample(random, split)
@@ -240,6 +244,8 @@ def facts(random, split):
     values = {f: _words_of_field(random, f, split) for f in names}
     state = {f: _json_number(random, split, *((0, 99) if random.random() < 0.7 else (100, 999))) for f in numbers}
     state.update({f: random.choice(values[f]) for f in names})
+    if len(numbers) == 1:
+        sample.probes.update(_digits("number_", state[numbers[0]]))
     keys = list(state)
     random.shuffle(keys)
     sample.state = {k: state[k] for k in keys}
@@ -249,16 +255,16 @@ def facts(random, split):
         if kind in ("above", "below"):
             field = random.choice(numbers)
             value, limit = state[field], _another_number(random, split, state[field])
-            sample.ask_yes_no(kind, (value > limit) == (kind == "above"), f=field, v=limit,
+            sample.ask_yes_no(kind, (value > limit) == (kind == "above"), q=_named(random, field), v=limit,
                               probes=_digits("value_", value) | _digits("limit_", limit))
         elif kind == "equals":
             field = random.choice(names)
             truth = random.random() < 0.5
             other = random.choice([v for v in values[field] if v != state[field]] or ["none"])
-            sample.ask_yes_no(kind, truth, f=field, v=state[field] if truth else other)
+            sample.ask_yes_no(kind, truth, q=_named(random, field), v=state[field] if truth else other)
         else:
             field = random.choice(names)
-            sample.ask_one_of(kind, state[field], values[field], 1, 3, 0.15, f=field)
+            sample.ask_one_of(kind, state[field], values[field], 1, 3, 0.15, q=_named(random, field))
             question = next(reversed(sample.questions.values()))
             if not question.get("instructions"):  # The id must then say which field is meant.
                 name = next(reversed(sample.questions))

@@ -11,6 +11,8 @@ import collections
 import datetime
 import os
 import random
+import signal
+import sys
 import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -59,8 +61,8 @@ class Shared:
     """Weights, gradients of each rank and Adam's moments, seen by all processes."""
 
     def __init__(self, net, ranks, decay):
-        self.names = [n for n, _ in net.named_parameters()]
-        self.size = sum(p.numel() for p in net.parameters())
+        self.sizes = [(n, p.numel()) for n, p in net.named_parameters()]
+        self.size = sum(k for _, k in self.sizes)
         new = lambda *shape: torch.zeros(*shape).share_memory_()
         self.weights, self.gradients = new(self.size), new(ranks, self.size)
         self.mean, self.square, self.noise = new(self.size), new(self.size), new(self.size)
@@ -75,6 +77,20 @@ class Shared:
             if ".layers." in name and p.dim() == 2 and "language_model" in name and p.numel() >= 4096:
                 self.palettized[place] = 1
             offset += k
+
+    def restore(self, state):
+        """Weights and moments of the parameters that the saved run had; probes that were added
+        since then start anew."""
+        saved, offset = {}, 0
+        for name, size in state["sizes"]:
+            saved[name] = slice(offset, offset + size)
+            offset += size
+        offset = 0
+        for name, size in self.sizes:
+            if name in saved:
+                for table in ("weights", "mean", "square"):
+                    getattr(self, table)[offset : offset + size] = state[table][saved[name]]
+            offset += size
 
     def bind(self, net, rank):
         offset = 0
@@ -182,7 +198,7 @@ def state_path(args):
 
 def save(args, shared, net, step, progress):
     clean = shared.weights - shared.noise
-    torch.save(dict(weights=clean, mean=shared.mean, square=shared.square, step=step,
+    torch.save(dict(sizes=shared.sizes, weights=clean, mean=shared.mean, square=shared.square, step=step,
                     progress=progress, args=vars(args)), state_path(args) + ".partial")
     os.replace(state_path(args) + ".partial", state_path(args))
     offset, state = 0, {}
@@ -318,9 +334,7 @@ def main():
     start = dict(progress=0.0, step=0)
     if os.path.exists(state_path(args)):
         state = torch.load(state_path(args))
-        for name in ("weights", "mean", "square"):
-            # Probes that were added since then start anew.
-            getattr(shared, name)[: len(state[name])].copy_(state[name])
+        shared.restore(state)
         start = dict(progress=state["progress"], step=state["step"])
         print("resumed at step %d" % state["step"], flush=True)
     context = multiprocessing.get_context("fork")
@@ -328,7 +342,9 @@ def main():
     rest = (args, net, encoder, shared, barrier, start)
     others = [context.Process(target=work, args=(r, *rest)) for r in range(1, args.ranks)]
     for p in others:
+        p.daemon = True  # Ends with this process, also when that is terminated.
         p.start()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     work(0, *rest)
     for p in others:
         p.join()
