@@ -275,7 +275,7 @@ def picture(random, np_random, split):
     sample.vision_probes.append(_probe(facts))
     sample.probes.update(colour=list(COLOURS).index(facts["colour"]), shape=SHAPES.index(facts["shape"]),
                          count=facts["count"] - 1)
-    kinds = ["colour", "shape", "is"]
+    kinds = ["colour", "shape", "shape", "is"]
     if mode == "place":
         sample.probes["position"] = POSITIONS.index(facts["position"])
         kinds += ["position"] * 3

@@ -134,7 +134,7 @@ def support(random, split):
             sample.probes[key] = label[key]
     kinds = ["refund", "cancel", "thanks", "urgent"]
     kinds += [k for k, there in (("route", label["topic"]), ("urgency", label["urgency"] is not None),
-                                 ("sentiment", label["sentiment"] is not None)) if there for _ in (1, 2)]
+                                 ("sentiment", label["sentiment"] is not None)) if there for _ in range(3)]
     if label["topic"] and random.random() < 0.4:
         kinds.append("mention")
     random.shuffle(kinds)

@@ -32,7 +32,7 @@ from tokenizer import Encoder
 from wording import HELD_OUT, TRAIN
 
 POOL = 12  # Batches that are sorted by length together.
-MIX = {"support": 28, "language": 6, "facts": 26, "picture": 20, "clip": 13, "mixed": 7}
+MIX = {"support": 31, "language": 4, "facts": 23, "picture": 23, "clip": 13, "mixed": 6}
 
 
 def arguments():
@@ -67,7 +67,7 @@ class Shared:
         self.weights, self.gradients = new(self.size), new(ranks, self.size)
         self.mean, self.square, self.noise = new(self.size), new(self.size), new(self.size)
         self.numbers = torch.zeros(ranks, 8, dtype=torch.float64).share_memory_()
-        self.decay, self.palettized = decay, torch.zeros(self.size)
+        self.decay, self.palettized = decay, []
         offset = 0
         for name, p in net.named_parameters():
             k = p.numel()
@@ -75,7 +75,7 @@ class Shared:
             self.weights[place] = p.data.reshape(-1)
             p.data = self.weights[place].view(p.shape)
             if ".layers." in name and p.dim() == 2 and "language_model" in name and p.numel() >= 4096:
-                self.palettized[place] = 1
+                self.palettized.append((offset, offset + k))
             offset += k
 
     def restore(self, state):
@@ -106,6 +106,8 @@ class Adam:
     def __init__(self, shared, rank, ranks, barrier, clip=1.0, betas=(0.9, 0.98)):
         self.shared, self.rank, self.ranks, self.barrier = shared, rank, ranks, barrier
         self.place = slice(shared.size * rank // ranks, shared.size * (rank + 1) // ranks)
+        self.matrices = [slice(max(a, self.place.start), min(b, self.place.stop))
+                         for a, b in shared.palettized if a < self.place.stop and b > self.place.start]
         self.clip, self.betas = clip, betas
         self.generator = torch.Generator().manual_seed(1000 + rank)
 
@@ -127,10 +129,11 @@ class Adam:
                             beta2=b, weight_decay=s.decay, eps=1e-8, maximize=False)
         s.numbers[self.rank, 2] = noise
         if noise:
-            random_part = torch.randn(w.shape, generator=self.generator)
-            typical = float((w.pow(2) * s.palettized[place]).sum() / s.palettized[place].sum().clamp(min=1)) ** 0.5
-            s.noise[place] = random_part * s.palettized[place] * (noise * typical)
-            w.add_(s.noise[place])
+            for matrix in self.matrices:
+                part = s.weights[matrix]
+                size = noise * float(part.norm()) / len(part) ** 0.5
+                s.noise[matrix].normal_(0, size, generator=self.generator)
+                part.add_(s.noise[matrix])
         self.barrier.wait()
         return norm
 
