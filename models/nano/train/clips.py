@@ -42,7 +42,7 @@ def clip(random, np_random, split):
     fill, turn, smooth = P.jitter(random, colour), random.uniform(-1, 1), random.random() < 0.5
     named = "(%s|shape|object)" % shape
     labels = dict(colour=list(P.COLOURS).index(colour), shape=P.SHAPES.index(shape))
-    kind = random.choices(["motion", "colours", "event"], [45, 25, 30])[0]
+    kind = random.choices(["motion", "colours", "event"], [55, 27, 18])[0]
     frames, cells_base = [], np.asarray(base)
 
     def frame(x=None, y=None, rgb=fill, size=size):

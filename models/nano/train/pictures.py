@@ -262,14 +262,14 @@ def picture(random, np_random, split):
     x = random.random()
     if x < 0.08 and not easy:
         return _two_pictures(sample, np_random)
-    if x < 0.22:
+    if x < 0.16:
         array, main = areas_picture(random, np_random, split)
         sample.pictures = [array]
         sample.probes["dominant"] = list(COLOURS).index(main)
         sample.vision_probes.append(None)
         sample.ask_one_of("dominant", main, list(COLOURS))
         return sample
-    mode = random.choices(["place", "one", "many"], [35, 25, 40])[0]
+    mode = random.choices(["place", "one", "many"], [40, 20, 40])[0]
     array, facts = one_picture(random, np_random, split, mode)
     sample.pictures = [array]
     sample.vision_probes.append(_probe(facts))
@@ -278,9 +278,9 @@ def picture(random, np_random, split):
     kinds = ["colour", "shape", "shape", "is"]
     if mode == "place":
         sample.probes["position"] = POSITIONS.index(facts["position"])
-        kinds += ["position"] * 3
+        kinds += ["position"] * 6
     elif mode == "many":
-        kinds += ["count"] * 4
+        kinds += ["count"] * 6
     elif facts["ground"]:
         kinds.append("dominant")
     if mode != "many" and random.random() < 0.08:
