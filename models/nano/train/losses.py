@@ -22,7 +22,7 @@ STATE_PROBES = dict(topic=len(TOPICS), refund=2, cancel=2, thanks=2, urgency=3, 
                     number_length=3, number_hundreds=10, number_tens=10, number_ones=10)
 QUESTION_PROBES = {side + place: 3 if place == "length" else 10 for side in ("value_", "limit_")
                    for place in ("length", "hundreds", "tens", "ones")}
-TOKEN_PROBES = dict(object=1, where=10, colour=len(COLOURS), shape=len(SHAPES), motion=len(DIRECTIONS))
+TOKEN_PROBES = dict(object=1, where=10, centres=3, colour=len(COLOURS), shape=len(SHAPES), motion=len(DIRECTIONS))
 _KINDS = {name: i for i, name in enumerate(questions.ASK)}
 _COVERED = 0.06  # Share of a token's pixels from which on it shows the shape.
 
@@ -107,7 +107,8 @@ def helper_losses(model, probes, records, b, hidden, features):
 
 
 def _token_losses(probes, records, features):
-    rows, cells, where, labels, start = [], [], [], {k: [] for k in ("colour", "shape", "motion")}, 0
+    rows, cells, where, centres, start = [], [], [], [], 0
+    labels = {k: [] for k in ("colour", "shape", "motion")}
     for e in records:
         for (_, gh, gw), probe in zip(e["segments"], e["sample"].vision_probes):
             count = gh * gw // 4
@@ -115,6 +116,8 @@ def _token_losses(probes, records, features):
                 rows += range(start, start + count)
                 cells.append(torch.from_numpy(probe["cells"].ravel()))
                 where.append(_where(gh // 2, gw // 2))
+                known = probe.get("centres")
+                centres += [-100] * count if known is None else known.clip(max=2).ravel().tolist()
                 for k, values in labels.items():
                     values += [probe.get(k, -100)] * count
             start += count
@@ -124,6 +127,8 @@ def _token_losses(probes, records, features):
     where = torch.where(covered, torch.cat(where), 9)
     out = [2 * F.binary_cross_entropy_with_logits(probes.token["object"](x)[:, 0], covered.float()),
            2 * F.cross_entropy(probes.token["where"](x), where)]
+    if max(centres) >= 0:
+        out.append(3 * F.cross_entropy(probes.token["centres"](x), torch.tensor(centres)))
     for k, values in labels.items():
         target = torch.where(covered, torch.tensor(values), -100)
         if (target >= 0).any():

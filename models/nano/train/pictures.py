@@ -179,7 +179,9 @@ def one_picture(random, np_random, split, mode):
             if len(spots) == wanted:
                 break
         facts["count"] = len(spots)
-    facts["centres"] = [(x / w, y / h) for x, y, _ in spots]
+    facts["centres"] = np.zeros((h // 32, w // 32), np.int64)  # Shapes by the token of their centre.
+    for x, y, _ in spots:
+        facts["centres"][min(int(y), h - 1) // 32, min(int(x), w - 1) // 32] += 1
     for x, y, size in spots:
         paint(image, shape, x, y, size, fill, random.uniform(-1, 1), smooth)
     array = np.asarray(image).copy()
@@ -249,7 +251,7 @@ def sample_questions():
 
 
 def _probe(facts):
-    probe = dict(cells=facts["cells"], colour=list(COLOURS).index(facts["colour"]),
+    probe = dict(cells=facts["cells"], centres=facts["centres"], colour=list(COLOURS).index(facts["colour"]),
                  shape=SHAPES.index(facts["shape"]))
     return probe
 

@@ -260,10 +260,10 @@ def work(rank, args, net, encoder, shared, barrier, start):
             mask = b["option_mask"][asked].float()
             spread = -(F.log_softmax(logits[asked], -1) * mask).sum(-1) / mask.sum(-1)
             total = total + args.smooth * (spread.mean() - loss)
-        helper = max(0.0, 1 - progress / 0.85)
+        helper = max(0.0, 1 - progress / 0.95)
         if helper:
             answer, text, picture = helper_losses(clef, probes, records, b, hidden, features)
-            total = total + helper * (0.5 * answer + text + 0.5 * picture)
+            total = total + helper * (0.5 * answer + text + 2 * picture)
             if rank == 0 and (step + 1) % args.log == 0:
                 helpers = "answer %.2f text %.2f picture %.2f" % tuple(
                     float(x.detach()) for x in (answer, text, picture))
