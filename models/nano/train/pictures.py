@@ -271,7 +271,7 @@ def picture(random, np_random, split):
         sample.vision_probes.append(None)
         sample.ask_one_of("dominant", main, list(COLOURS))
         return sample
-    mode = random.choices(["place", "one", "many"], [40, 20, 40])[0]
+    mode = random.choices(["place", "one", "many"], [36, 14, 50])[0]
     array, facts = one_picture(random, np_random, split, mode)
     sample.pictures = [array]
     sample.vision_probes.append(_probe(facts))

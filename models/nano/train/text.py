@@ -251,7 +251,7 @@ def facts(random, split):
     sample.state = {k: state[k] for k in keys}
     if random.random() < 0.15:
         sample.state = {random.choice(part(W.OBJECT_NAMES, split)): sample.state}
-    for kind in random.choices(["above", "below", "equals", "value"], [36, 16, 40, 8], k=random.choice([1, 2, 3, 3, 4])):
+    for kind in random.choices(["above", "below", "equals", "value"], [42, 18, 32, 8], k=random.choice([1, 2, 3, 3, 4])):
         if kind in ("above", "below"):
             field = random.choice(numbers)
             value, limit = state[field], _another_number(random, split, state[field])
