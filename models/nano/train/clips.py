@@ -22,7 +22,7 @@ WORDS = {
 STATES = ["", "", "", "Watch the clip.", "video", None, {"file": "a.mp4"}, {"source": "camera"}, HELD,
           "", "", "clip", {"file": "b.mp4"}]
 # Frames of the size in blocks of 32 pixels (width, height).
-SIZES = [(2, 2), (3, 3), (3, 2), (4, 2), (4, 3), HELD, (2, 3), (2, 4), (3, 4)]
+SIZES = [(2, 2), (3, 3), (3, 2), (4, 2), (4, 3), (2, 5), (2, 6), (2, 5), HELD, (2, 3), (2, 4), (3, 4)]
 
 
 def _probe(cells, sample, **labels):
