@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import torch
 
+import checkpoint
 import mixture
 from losses import batch_of, encode_sample
 from record import options_of
@@ -76,8 +77,7 @@ def summary(rows):
         hit = lambda t: [int(np.argmax(p[t]) == y) for _, _, y, p in group]
         confidence = [max(p[0]) for _, _, _, p in group]
         classes = collections.Counter(c for _, c, _, _ in group)
-        # A constant answer is right as often as its option is offered and true: the majority class,
-        # or one option of the mean number when names vary.
+        # Where the names of options vary, guessing one of those offered beats any constant answer.
         majority = classes.most_common(1)[0][1] / len(group)
         guess = float(np.mean([1 / len(p[0]) for _, _, _, p in group]))
         out[skill] = dict(n=len(group), accuracy=float(np.mean(hit(0))), majority=max(majority, guess),
@@ -85,6 +85,18 @@ def summary(rows):
         if len(group[0][3]) == 3:
             out[skill].update(no_prior=float(np.mean(hit(1))), no_joint=float(np.mean(hit(2))))
     return out
+
+
+def markdown(figures):
+    """The table of README.md, skills that pass the floor first."""
+    cell = lambda x: ("%.3f" % x).lstrip("0") if x < 1 else "1.00"
+    lines = ["| skill | n | accuracy | majority | ECE | prior zeroed | joint term zeroed |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    for skill, f in sorted(figures.items(), key=lambda x: (x[0] == "all", not passes(x[1]))):
+        name = skill if passes(f) or skill == "all" else "*%s*" % skill
+        lines.append("| %s | %d | %s |" % (name, f["n"], " | ".join(
+            cell(f[k]) for k in ("accuracy", "majority", "ece", "no_prior", "no_joint"))))
+    return "\n".join(lines)
 
 
 def passes(figures):
@@ -123,9 +135,6 @@ def full_set(split, per_skill, seed=90001):
 
 
 def main(path, per_skill=500, out=None):
-    import checkpoint
-
-    torch.set_num_threads(int(__import__("os").environ.get("OMP_NUM_THREADS", "2")))
     model, encoder = checkpoint.load(path)
     figures = summary(run(model, encoder, full_set(HELD_OUT, int(per_skill))))
     print(show(figures))

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from PIL import Image, ImageDraw
 
+import questions
 from sample import Sample
 from wording import HELD, TRAIN, part, pick
 
@@ -231,7 +232,7 @@ def ask_about_shape(sample, kind, facts):
     elif kind == "is":
         colour = facts["colour"] if random.random() < 0.6 else random.choice(list(COLOURS))
         shape = facts["shape"] if random.random() < 0.6 else random.choice(SHAPES)
-        template = pick(random, sample_questions()[kind], sample.split)
+        template = pick(random, questions.ASK[kind], sample.split)
         truth = (("{c}" not in template or colour == facts["colour"])
                  and ("{s}" not in template or shape == facts["shape"]))
         sample.ask_yes_no(kind, truth, text=template.format(c=colour, s=shape))
@@ -244,16 +245,9 @@ def ask_about_shape(sample, kind, facts):
             sample.ask_one_of(kind, names[facts["count"] - 1], names, 1, 3, 0.15)
 
 
-def sample_questions():
-    import questions
-
-    return questions.ASK
-
-
 def _probe(facts):
-    probe = dict(cells=facts["cells"], centres=facts["centres"], colour=list(COLOURS).index(facts["colour"]),
-                 shape=SHAPES.index(facts["shape"]))
-    return probe
+    return dict(cells=facts["cells"], centres=facts["centres"],
+                colour=list(COLOURS).index(facts["colour"]), shape=SHAPES.index(facts["shape"]))
 
 
 def picture(random, np_random, split):

@@ -311,7 +311,7 @@ def work(rank, args, net, encoder, shared, barrier, start):
             save(args, shared, net, step, progress)
             saved = time.time()
             print("saved at step %d, scalars %s" % (step, {
-                k: round(float(getattr(clef.head, k)), 3)
+                k: round(getattr(clef.head, k).item(), 3)
                 for k in ("prior_logit_scale", "joint_logit_scale", "residual_gate")}), flush=True)
     if rank == 0:
         if shared.noise.any():
