@@ -91,15 +91,12 @@ build() {
 }
 
 example() {
-  local model=build/example-model
-  if [ ! -d "$model" ]; then
-    build/clefkit synth "$model" --preset nano --seed 1 --quiet
-  fi
   echo
-  echo "An example: three questions about examples/ticket.txt"
-  echo "(the weights of this model are random, so its answers mean nothing)"
+  echo "An example: two questions, answered by the small model that ships with clefkit"
   echo
-  build/clefkit ask -m "$model" --state-file examples/ticket.txt --questions examples/questions.json
+  build/clefkit ask --state "My card was charged twice for the same order. Please send the money back." \
+    --noul "refund=Is the writer asking for a refund?" \
+    --choice "team: Which team is this message for?=billing: anything about a payment or bill|delivery: late or lost packages|careers: interviews and work"
 }
 
 case "${1:-}" in
