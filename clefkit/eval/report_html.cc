@@ -290,8 +290,7 @@ class Report {
     if (expected) order.push_back(*expected);
     if (theirs != nullptr) order.push_back(most_likely(*theirs));
     std::ranges::sort(order);
-    const auto repeated = std::ranges::unique(order);
-    order.erase(repeated.begin(), repeated.end());
+    order.erase(std::unique(order.begin(), order.end()), order.end());
     return order;
   }
 
