@@ -7,7 +7,6 @@ pictures [h, w, 3] uint8, clips (frames [m, h, w, 3] uint8, times in seconds).
 import json
 
 import numpy as np
-import torch
 
 from config import BLOCK, DEFAULT_FALSE, DEFAULT_TRUE, PATCH, SYSTEM, TYPES
 
@@ -124,6 +123,8 @@ def encode(tokenizer, request, random=None, noise=0.0):
 
 def collate(records):
     """One batch, padded on the right. Spans are rows of averaging weights."""
+    import torch  # Here alone, so that the generators and their proof need none.
+
     size = len(records)
     n = max(len(e["ids"]) for e in records)
     questions = max(len(e["question_spans"]) for e in records)
