@@ -4,6 +4,7 @@
 
 #include "clefkit/base/error.h"
 #include "clefkit/base/file_io.h"
+#include "clefkit/base/lines.h"
 #include "clefkit/base/sha256.h"
 #include "clefkit/base/trimmed.h"
 
@@ -44,11 +45,9 @@ KeyStore::KeyStore(std::vector<std::string> keys, std::filesystem::path file)
 std::vector<std::string> KeyStore::read_file_keys() const {
   const std::string text = read_file(file_, kFileLimitBytes);
   std::vector<std::string> digests;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = rest.find('\n');
-    const std::string_view line = trimmed(rest.substr(0, end));
-    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
-    if (!line.empty() && !line.starts_with('#')) digests.push_back(digest_of(line));
+  for (const Line& line : filled_lines(text)) {
+    const std::string_view key = trimmed(line.text);
+    if (!key.empty() && !key.starts_with('#')) digests.push_back(digest_of(key));
   }
   if (digests.empty()) {
     throw Error(ErrorCode::kInvalidArgument, file_.string(), "no keys, expected one a line");
