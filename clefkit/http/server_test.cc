@@ -135,6 +135,21 @@ class Running {
   std::thread thread_;
 };
 
+// Keeps the exchange of the one request that comes, for the test to answer.
+class KeptExchange {
+ public:
+  Handler handler() {
+    return [this](const Request&, std::shared_ptr<Exchange> exchange) {
+      arrived_.set_value(std::move(exchange));
+    };
+  }
+  // Waits for it. Once.
+  std::shared_ptr<Exchange> get() { return arrived_.get_future().get(); }
+
+ private:
+  std::promise<std::shared_ptr<Exchange>> arrived_;
+};
+
 constexpr char kGet[] = "GET /a%20b?c=d HTTP/1.1\r\nHost: x\r\n\r\n";
 
 TEST(Server, AnswersOneRequestAfterTheOtherOnAConnection) {
@@ -312,17 +327,13 @@ TEST(Server, AnExchangeThatIsDroppedIsAnsweredWith500) {
 }
 
 TEST(Server, FinishesWhatRunsWhenItStops) {
-  std::promise<std::shared_ptr<Exchange>> arrived;
-  Server server({.port = 0}, {.handle =
-                                  [&](const Request&, std::shared_ptr<Exchange> exchange) {
-                                    arrived.set_value(std::move(exchange));
-                                  },
-                              .refuse = refuse_plainly});
+  KeptExchange kept;
+  Server server({.port = 0}, {.handle = kept.handler(), .refuse = refuse_plainly});
   server.listen();
   std::thread thread([&] { server.run(); });
   Client idle(server.port()), busy(server.port());
   busy.send(kGet);
-  std::shared_ptr<Exchange> exchange = arrived.get_future().get();
+  const std::shared_ptr<Exchange> exchange = kept.get();
   server.stop();
   EXPECT_EQ(idle.rest(), "");
   EXPECT_FALSE(Client(server.port()).connected());
@@ -356,46 +367,31 @@ TEST(Server, RefusesWhatHasNotArrivedWholeWhenItStops) {
 }
 
 TEST(Server, StopsAtTheDrainDeadlineWhateverRuns) {
-  std::promise<void> arrived;
-  std::shared_ptr<Exchange> kept;
+  KeptExchange kept;
   Server server({.port = 0, .drain_deadline = 100ms},
-                {.handle =
-                     [&](const Request&, std::shared_ptr<Exchange> exchange) {
-                       kept = std::move(exchange);
-                       arrived.set_value();
-                     },
-                 .refuse = refuse_plainly});
+                {.handle = kept.handler(), .refuse = refuse_plainly});
   server.listen();
   std::thread thread([&] { server.run(); });
   Client client(server.port());
   client.send(kGet);
-  arrived.get_future().wait();
+  const std::shared_ptr<Exchange> exchange = kept.get();
   server.stop();
   thread.join();
 }
 
 // Whoever computes is told, and what it then answers arrives.
 TEST(Server, SendsWhatIsAnsweredWhenTheDrainDeadlineHasPassed) {
-  std::promise<void> arrived;
-  std::shared_ptr<Exchange> kept;
+  KeptExchange kept;
+  std::shared_ptr<Exchange> exchange;
   Server server({.port = 0, .drain_deadline = 100ms},
-                {.handle =
-                     [&](const Request&, std::shared_ptr<Exchange> exchange) {
-                       kept = std::move(exchange);
-                       arrived.set_value();
-                     },
-                 .refuse = refuse_plainly,
-                 .give_up =
-                     [&] {
-                       Response response = text("given up");
-                       response.status = 503;
-                       kept->respond(std::move(response));
-                     }});
+                {.handle = kept.handler(), .refuse = refuse_plainly, .give_up = [&] {
+                   exchange->respond(refuse_plainly({}, 503, "given up"));
+                 }});
   server.listen();
   std::thread thread([&] { server.run(); });
   Client client(server.port());
   client.send(kGet);
-  arrived.get_future().wait();
+  exchange = kept.get();
   server.stop();
   const std::string answer = client.rest();
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 503"));

@@ -2,10 +2,9 @@
 
 #include <cstdio>
 #include <deque>
-#include <map>
-#include <numeric>
-#include <random>
+#include <vector>
 
+#include "clefkit/backend/ane/backend_runs.h"
 #include "clefkit/backend/ane/golden_model.h"
 #include "clefkit/backend/ane/program_backend.h"
 #include "clefkit/backend/ane/simulator_device.h"
@@ -48,9 +47,10 @@ class WideModel {
                  std::span(values).subspan(first, std::min(kBlock, values.size() - first)));
     }
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(values.data());
-    model_.weights.emplace(planned.name,
-                           TensorView{planned.name, DType::kBF16, planned.shape,
-                                      {bytes, values.size() * sizeof(BFloat16)}});
+    model_.weights.emplace(
+        planned.name,
+        TensorView{
+            planned.name, DType::kBF16, planned.shape, {bytes, values.size() * sizeof(BFloat16)}});
   }
 
   Model model_{};
@@ -65,39 +65,15 @@ std::unique_ptr<Backend> backend_of(const Model& model) {
       ProgramSetOptions{.call_deadline = std::chrono::hours(24)});
 }
 
-// What the layer makes of random rows, the second call with the state of the first.
-std::vector<float> layer_output(Backend& backend, std::size_t hidden_size) {
-  std::mt19937 random(4);
-  std::normal_distribution<float> normal;
-  Executor executor(2);
-  const auto sequence = backend.new_sequence(160);
-  std::vector<float> output;
-  std::int32_t next = 0;
-  for (const std::size_t count : {128, 20}) {
-    std::vector<float> rows(count * hidden_size);
-    for (float& value : rows) value = normal(random);
-    std::vector<std::int32_t> positions(count);
-    std::iota(positions.begin(), positions.end(), next);
-    next += static_cast<std::int32_t>(count);
-    backend.prefill({executor}, *sequence,
-                    {.hidden = {rows.data(), count, hidden_size},
-                     .temporal = positions,
-                     .height = positions,
-                     .width = positions},
-                    {});
-    output.insert(output.end(), rows.begin(), rows.end());
-  }
-  return output;
-}
-
 // 2e-3 is what the project asks of each output.
 TEST(ProgramWidth, OfTheReleaseIsWhatTheCpuComputes) {
   for (const LayerType type : {LayerType::kLinearAttention, LayerType::kFullAttention}) {
     const WideModel wide(type);
-    const std::size_t hidden_size = wide.get().config.text.hidden_size;
+    const std::vector<std::size_t> pieces{128, 20};  // The second with the state of the first.
     cpu::CpuBackend cpu(wide.get(), Precision::kExact);
-    const double error = relative_error(layer_output(*backend_of(wide.get()), hidden_size),
-                                        layer_output(cpu, hidden_size));
+    const double error =
+        relative_error(layers_of(*backend_of(wide.get()), wide.get(), pieces).at(0),
+                       layers_of(cpu, wide.get(), pieces).at(0));
     std::printf("a %s layer: relative error %.2e\n",
                 type == LayerType::kLinearAttention ? "linear attention" : "full attention", error);
     EXPECT_LT(error, 2e-3);
@@ -108,24 +84,10 @@ TEST(ProgramWidth, OfTheReleaseIsWhatTheCpuComputes) {
 TEST(ProgramWidth, OfTheReleasesVisionIsWhatTheCpuComputes) {
   const WideModel wide(LayerType::kFullAttention);
   const VisionConfig& config = wide.get().config.vision;
-  const std::size_t patches = 128;
-  std::vector<float> pixels(patches * config.patch_values());
-  std::mt19937 random(5);
-  std::uniform_real_distribution<float> normed(-1, 1);
-  for (float& value : pixels) value = normed(random);
   const std::vector<VisionSegment> picture{{8, 16}};
-  const auto features = [&](Backend& backend) {
-    std::vector<float> values(patches / 4 * config.out_hidden_size);
-    Executor executor(2);
-    backend.encode_vision({executor},
-                          {.pixels = {pixels.data(), patches, config.patch_values()},
-                           .segments = picture,
-                           .features = {values.data(), patches / 4, config.out_hidden_size}},
-                          {});
-    return values;
-  };
   cpu::CpuBackend cpu(wide.get(), Precision::kExact);
-  const double error = relative_error(features(*backend_of(wide.get())), features(cpu));
+  const double error = relative_error(features_of(*backend_of(wide.get()), config, picture),
+                                      features_of(cpu, config, picture));
   std::printf("a vision block: relative error of the features %.2e\n", error);
   EXPECT_LT(error, 3e-3);
 }
