@@ -107,11 +107,8 @@ class Exporter {
 
   void export_vision_block(const Model& model, const PlannedProgram& planned, std::size_t block) {
     const ProgramWeights weights(model, planned);
-    const auto find = [&](const std::string& tensor) -> const BlobWeight& {
-      return weights.find(tensor);
-    };
-    const mil::Program program =
-        emit_vision_block(model.config.vision, block, find, {.weight_path = mil::kWeightPath});
+    const mil::Program program = emit_vision_block(model.config.vision, block, weights.finder(),
+                                                   {.weight_path = mil::kWeightPath});
     const mil::WeightBlobReader reader(weights.file(), planned.name);
     mil::require_sound(program, {{mil::kWeightPath, &reader}}, ErrorCode::kUnsupported,
                        planned.name);

@@ -9,6 +9,7 @@
 #include "clefkit/model/blob_weight.h"
 #include "clefkit/model/model.h"
 #include "clefkit/model/program_plan.h"
+#include "clefkit/programs/mlp_program.h"
 
 namespace clefkit {
 
@@ -22,6 +23,10 @@ class ProgramWeights {
   ProgramWeights& operator=(const ProgramWeights&) = delete;
 
   const BlobWeight& find(const std::string& name) const { return weights_.at(name); }
+  // The same as emitters take it, for as long as this lives.
+  FindWeight finder() const {
+    return [this](const std::string& name) -> const BlobWeight& { return find(name); };
+  }
   Bytes file() const { return file_; }
 
  private:

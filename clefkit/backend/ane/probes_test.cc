@@ -147,10 +147,7 @@ TEST(Probes, ContainEveryOperationOfThePrograms) {
   }
   const std::vector<PlannedProgram> vision = plan_vision_programs(model.config);
   const ProgramWeights weights(model, vision[0]);
-  const auto find = [&](const std::string& tensor) -> const BlobWeight& {
-    return weights.find(tensor);
-  };
-  add_operations(mil::to_text(emit_vision_block(model.config.vision, 0, find,
+  add_operations(mil::to_text(emit_vision_block(model.config.vision, 0, weights.finder(),
                                                 {.weight_path = mil::kWeightPath, .patches = 64})),
                  used);
   EXPECT_GT(used.size(), 15U);

@@ -32,11 +32,8 @@ bool ProgramVision::holds(std::span<const VisionSegment> segments) const {
 ProgramSource ProgramVision::source(std::size_t block) {
   std::unique_ptr<ProgramWeights>& weights = weights_[block];
   if (weights == nullptr) weights = std::make_unique<ProgramWeights>(model_, plan_[block]);
-  const auto find = [&](const std::string& tensor) -> const BlobWeight& {
-    return weights->find(tensor);
-  };
   const mil::Program program = emit_vision_block(
-      model_.config.vision, block, find,
+      model_.config.vision, block, weights->finder(),
       {.spellings = spellings_, .weight_path = mil::kWeightPath, .patches = mil::dim(patches_)});
   return {plan_[block].name, mil::to_text(program), weights->file()};
 }

@@ -39,10 +39,8 @@ ProgramSource TextPrograms::source(std::size_t program, std::size_t context) {
   if (!model_.programs.empty()) return from_bundle(planned, context);
   std::unique_ptr<ProgramWeights>& weights = weights_[program];
   if (weights == nullptr) weights = std::make_unique<ProgramWeights>(model_, planned);
-  const auto find = [&](const std::string& tensor) -> const BlobWeight& {
-    return weights->find(tensor);
-  };
-  return {planned.program_name(context), emitted(planned, context, find), weights->file()};
+  return {planned.program_name(context), emitted(planned, context, weights->finder()),
+          weights->file()};
 }
 
 std::string TextPrograms::emitted(const PlannedProgram& planned, std::size_t context,
