@@ -41,7 +41,7 @@ void ModelFlags::say_if_in_box(bool quiet) const {
   if (!is_in_box() || quiet) return;
   const std::string name = std::filesystem::path(directory()).filename().string();
   fmt::print(stderr,
-             "clefkit: no -m given: {}, the small model in the box, answers (what it can do: "
+             "clefkit: no -m given: {}, the small model in the box, is taken (what it can do: "
              "models/nano/README.md)\n",
              name);
 }
