@@ -94,7 +94,7 @@ LUT6_AVX512 void decode_int8(const Lut6Rows& rows, const std::int8_t* table, voi
   }
 }
 
-// Integer sums in registers 0 to 23, four of a token, weights in 24 to 27. With half as many
+// int16: integer sums in registers 0 to 23, four of a token, weights in 24 to 27. With half as many
 // sums, each product hardly has time to end before the next one to its sum begins.
 #define AVX512_CLOBBERS                                                                         \
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",      \
@@ -116,14 +116,15 @@ LUT6_AVX512 void decode_int8(const Lut6Rows& rows, const std::int8_t* table, voi
 #define AVX512_TOKEN(m, a, b, c, d, step, n, dot)                                                \
   "vpbroadcastd 4*" #m "+4*" #n "*" #step "(%[x]), %%zmm28\n\t" dot(24, a) dot(25, b) dot(26, c) \
       dot(27, d)
-#define AVX512_STEP(step, n, dot) \
-  "vmovdqa64 256*" #step          \
-  "(%[w]), %%zmm24\n\t"           \
-  "vmovdqa64 256*" #step          \
-  "+64(%[w]), %%zmm25\n\t"        \
-  "vmovdqa64 256*" #step          \
-  "+128(%[w]), %%zmm26\n\t"       \
-  "vmovdqa64 256*" #step "+192(%[w]), %%zmm27\n\t" LUT6_TOKENS_##n(AVX512_TOKEN, step, n, dot)
+#define AVX512_WEIGHTS(step) \
+  "vmovdqa64 256*" #step     \
+  "(%[w]), %%zmm24\n\t"      \
+  "vmovdqa64 256*" #step     \
+  "+64(%[w]), %%zmm25\n\t"   \
+  "vmovdqa64 256*" #step     \
+  "+128(%[w]), %%zmm26\n\t"  \
+  "vmovdqa64 256*" #step "+192(%[w]), %%zmm27\n\t"
+#define AVX512_STEP(step, n, dot) AVX512_WEIGHTS(step) LUT6_TOKENS_##n(AVX512_TOKEN, step, n, dot)
 #define AVX512_STEPS(n, dot) \
   AVX512_STEP(0, n, dot)     \
   AVX512_STEP(1, n, dot) "add $2*256, %[w]\n\tadd $2*4*" #n ", %[x]\n\t"
@@ -138,7 +139,35 @@ LUT6_DEFINE_TILES(LUT6_AVX512, multiply_int16, AVX512_NOTHING, AVX512_INT16_STAR
                   AVX512_INT16_STEPS, kLut6BlockColumns<std::int16_t> / 4, AVX512_END,
                   AVX512_NOTHING, AVX512_CLOBBERS)
 
-#define AVX512_OFFSET(m, a, b, c, d, ...)      \
+// int8: blocks end so soon that float sums kept in memory, 24 stores a block, cost a Zen 4 a sixth
+// of its speed. So they stay in registers beside the integer ones, of at most three tokens at a
+// time: AVX512_TOKENS_n(F, ...) is F(m, a, b, c, d, e, f, g, h, ...) for each, a to d integers and
+// e to h floats.
+#define AVX512_TOKENS_1(F, ...) F(0, "0", "1", "2", "3", "12", "13", "14", "15", __VA_ARGS__)
+#define AVX512_TOKENS_2(F, ...)   \
+  AVX512_TOKENS_1(F, __VA_ARGS__) \
+  F(1, "4", "5", "6", "7", "16", "17", "18", "19", __VA_ARGS__)
+#define AVX512_TOKENS_3(F, ...)   \
+  AVX512_TOKENS_2(F, __VA_ARGS__) \
+  F(2, "8", "9", "10", "11", "20", "21", "22", "23", __VA_ARGS__)
+
+#define AVX512_INT8_LOAD(m, a, b, c, d, e, f, g, h, ...) \
+  "vmovaps 256*" #m "(%[sums]), %%zmm" e                 \
+  "\n\t"                                                 \
+  "vmovaps 256*" #m "+64(%[sums]), %%zmm" f              \
+  "\n\t"                                                 \
+  "vmovaps 256*" #m "+128(%[sums]), %%zmm" g             \
+  "\n\t"                                                 \
+  "vmovaps 256*" #m "+192(%[sums]), %%zmm" h "\n\t"
+#define AVX512_INT8_STORE(m, a, b, c, d, e, f, g, h, ...) \
+  "vmovaps %%zmm" e ", 256*" #m                           \
+  "(%[sums])\n\t"                                         \
+  "vmovaps %%zmm" f ", 256*" #m                           \
+  "+64(%[sums])\n\t"                                      \
+  "vmovaps %%zmm" g ", 256*" #m                           \
+  "+128(%[sums])\n\t"                                     \
+  "vmovaps %%zmm" h ", 256*" #m "+192(%[sums])\n\t"
+#define AVX512_INT8_START(m, a, b, c, d, ...)  \
   "vpbroadcastd 4*" #m "(%[offsets]), %%zmm" a \
   "\n\t"                                       \
   "vmovdqa64 %%zmm" a ", %%zmm" b              \
@@ -146,11 +175,57 @@ LUT6_DEFINE_TILES(LUT6_AVX512, multiply_int16, AVX512_NOTHING, AVX512_INT16_STAR
   "vmovdqa64 %%zmm" a ", %%zmm" c              \
   "\n\t"                                       \
   "vmovdqa64 %%zmm" a ", %%zmm" d "\n\t"
-#define AVX512_INT8_START(n) LUT6_TOKENS_##n(AVX512_OFFSET, ) "add $4*" #n ", %[offsets]\n\t"
 #define AVX512_INT8_DOT(w, sums) "vpdpbusd %%zmm28, %%zmm" #w ", %%zmm" sums "\n\t"
-#define AVX512_INT8_STEPS(n) AVX512_STEPS(n, AVX512_INT8_DOT)
-LUT6_DEFINE_TILES(LUT6_AVX512, multiply_int8, AVX512_NOTHING, AVX512_INT8_START, AVX512_INT8_STEPS,
-                  kLut6BlockColumns<std::int8_t> / 8, AVX512_END, AVX512_NOTHING, AVX512_CLOBBERS)
+#define AVX512_INT8_TOKEN(m, a, b, c, d, e, f, g, h, x)                                     \
+  "vpbroadcastd 4*" #m "(" x "), %%zmm28\n\t" AVX512_INT8_DOT(24, a) AVX512_INT8_DOT(25, b) \
+      AVX512_INT8_DOT(26, c) AVX512_INT8_DOT(27, d)
+#define AVX512_INT8_END_ONE(m, integers, floats) \
+  "vcvtdq2ps %%zmm" integers ", %%zmm" integers  \
+  "\n\t"                                         \
+  "vfmadd231ps 4*" #m "(%[scales])%{1to16%}, %%zmm" integers ", %%zmm" floats "\n\t"
+#define AVX512_INT8_END(m, a, b, c, d, e, f, g, h, ...) \
+  AVX512_INT8_END_ONE(m, a, e)                          \
+  AVX512_INT8_END_ONE(m, b, f)                          \
+  AVX512_INT8_END_ONE(m, c, g)                          \
+  AVX512_INT8_END_ONE(m, d, h)
+
+// Of a tile, the n tokens from `first` on.
+#define AVX512_DEFINE_INT8(n)                                                                        \
+  LUT6_AVX512 void multiply_int8_##n(const Lut6Tile& tile, std::size_t first) {                      \
+    const void* w = tile.panel;                                                                      \
+    const void* x = static_cast<const std::int32_t*>(tile.x) + first;                                \
+    const float* scales = tile.scales + first;                                                       \
+    const std::int32_t* offsets = tile.offsets + first;                                              \
+    const std::size_t stride = tile.tokens * sizeof(std::int32_t);                                   \
+    std::size_t blocks = tile.blocks;                                                                \
+    std::size_t steps = 0;                                                                           \
+    asm volatile(AVX512_TOKENS_##n(AVX512_INT8_LOAD, )                                             \
+                 "1:\n\t" AVX512_TOKENS_##n(AVX512_INT8_START, )                                   \
+                 "add %[stride], %[offsets]\n\tmov %[count], %[steps]\n\t"                         \
+                 "2:\n\t" AVX512_WEIGHTS(0) AVX512_TOKENS_##n(AVX512_INT8_TOKEN, "%[x]")           \
+                 AVX512_WEIGHTS(1) AVX512_TOKENS_##n(AVX512_INT8_TOKEN, "%[x], %[stride]")         \
+                 "add $2*256, %[w]\n\tlea (%[x], %[stride], 2), %[x]\n\t"                          \
+                 "dec %[steps]\n\tjne 2b\n\t"                                                      \
+                 AVX512_TOKENS_##n(AVX512_INT8_END, )                                              \
+                 "add %[stride], %[scales]\n\tdec %[blocks]\n\tjne 1b\n\t"                         \
+                 AVX512_TOKENS_##n(AVX512_INT8_STORE, ) "vzeroupper"                               \
+                 : [w] "+&r"(w), [x] "+&r"(x), [scales] "+&r"(scales), [offsets] "+&r"(offsets),   \
+                   [blocks] "+&r"(blocks), [steps] "+&r"(steps)                                    \
+                 : [sums] "r"(tile.sums + first * kPanelChannels), [stride] "r"(stride),           \
+                   [count] "i"(kLut6BlockColumns<std::int8_t> / 8)                                 \
+                 : "memory", "cc", AVX512_CLOBBERS); \
+  }
+AVX512_DEFINE_INT8(1)
+AVX512_DEFINE_INT8(2)
+AVX512_DEFINE_INT8(3)
+
+void multiply_int8(const Lut6Tile& tile) {
+  static constexpr void (*kMultiply[])(const Lut6Tile&, std::size_t) = {
+      multiply_int8_1, multiply_int8_2, multiply_int8_3};
+  const std::size_t half = tile.tokens <= 3 ? tile.tokens : (tile.tokens + 1) / 2;
+  kMultiply[half - 1](tile, 0);
+  if (half < tile.tokens) kMultiply[tile.tokens - half - 1](tile, half);
+}
 
 }  // namespace
 

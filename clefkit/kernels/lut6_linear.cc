@@ -98,8 +98,11 @@ class StripTask {
         matrix_(*strip.output->matrix),
         panel_(reinterpret_cast<Value*>(scratch)),
         sums_(reinterpret_cast<float*>(scratch + panel_bytes(kernels))) {
+    const std::span<const float> bias = strip.output->bias;
     for (std::size_t i = 0; i < strip.group_count; ++i) {
       tables_[i] = table_of<Value>(matrix_, strip.groups[i]);
+      const std::size_t channel = strip.groups[i] * kLut6GroupRows;
+      if (!bias.empty()) std::copy_n(&bias[channel], kLut6GroupRows, shifts_[i].begin());
     }
   }
 
@@ -107,11 +110,13 @@ class StripTask {
     return panel_bytes(kernels) + tokens * kStripChannels * sizeof(float);
   }
 
-  void multiply() {
+  // Writes the strip's channels of all of y's tokens. A tile's results go out as soon as they are
+  // whole: its sums are still near, and the next tile's products hide the writing.
+  void run(MatrixView<float> y) {
     const Lut6Layout& layout = x_.layout;
     const std::size_t groups_per_panel = panel_channels_ / kLut6GroupRows;
-    std::fill_n(sums_, layout.tokens() * kStripChannels, 0.0f);
     for (std::size_t column = 0; column < layout.columns(); column += kLut6PanelColumns) {
+      const bool is_last = column + kLut6PanelColumns >= layout.columns();
       for (std::size_t first = 0; first < strip_.group_count; first += groups_per_panel) {
         const std::size_t end = std::min(first + groups_per_panel, strip_.group_count);
         for (std::size_t i = first; i < end; ++i) {
@@ -120,30 +125,17 @@ class StripTask {
         prefetch_after(end, column);
         for (std::size_t tile = 0; tile < layout.tile_count(); ++tile) {
           const std::size_t scales = layout.scales_offset(column, tile);
+          const std::size_t token = layout.first_token(tile), tokens = layout.tile_tokens(tile);
+          float* const sums = sums_of(first, token);
+          if (column == 0) std::fill_n(sums, tokens * panel_channels_, 0.0f);
           arithmetic_.multiply({.panel = panel_,
                                 .x = x_.values + layout.values_offset(column, tile),
                                 .scales = x_.scales + scales,
                                 .offsets = x_.offsets == nullptr ? nullptr : x_.offsets + scales,
-                                .sums = sums_of(first, layout.first_token(tile)),
-                                .tokens = layout.tile_tokens(tile),
+                                .sums = sums,
+                                .tokens = tokens,
                                 .blocks = layout.panel_blocks(column)});
-        }
-      }
-    }
-  }
-
-  void write(MatrixView<float> y) const {
-    static constexpr std::array<float, kLut6GroupRows> kNoBias{};
-    const std::span<const float> bias = strip_.output->bias;
-    for (std::size_t token = 0; token < x_.layout.tokens(); ++token) {
-      float* const row = y.row(token).data();
-      for (std::size_t i = 0; i < strip_.group_count; ++i) {
-        const std::size_t channel = strip_.groups[i] * kLut6GroupRows;
-        const float scale = tables_[i].scale;
-        const float* const shift = bias.empty() ? kNoBias.data() : bias.data() + channel;
-        const float* const sums = sums_of(i, token) + i * kLut6GroupRows % panel_channels_;
-        for (std::size_t j = 0; j < kLut6GroupRows; ++j) {
-          row[channel + j] = sums[j] * scale + shift[j];
+          if (is_last) write(sums, first, end, y.rows_from(token, tokens));
         }
       }
     }
@@ -152,6 +144,22 @@ class StripTask {
  private:
   static std::size_t panel_bytes(const Lut6Kernels& kernels) {
     return kLut6PanelColumns * kernels.panel_channels * sizeof(Value);
+  }
+
+  // Groups [first, end) of a panel, of the tokens that are y's rows: y = sums · scale + shift.
+  void write(const float* sums, std::size_t first, std::size_t end, MatrixView<float> y) const {
+    for (std::size_t token = 0; token < y.rows; ++token) {
+      float* const row = y.row(token).data();
+      for (std::size_t i = first; i < end; ++i) {
+        write_group(sums + token * panel_channels_ + (i - first) * kLut6GroupRows, tables_[i].scale,
+                    shifts_[i].data(), row + strip_.groups[i] * kLut6GroupRows);
+      }
+    }
+  }
+
+  static void write_group(const float* __restrict sums, float scale, const float* __restrict shift,
+                          float* __restrict y) {
+    for (std::size_t j = 0; j < kLut6GroupRows; ++j) y[j] = sums[j] * scale + shift[j];
   }
 
   // Sums lie panel by panel: rows of y, 16 KiB apart, would cost an address translation each.
@@ -216,6 +224,7 @@ class StripTask {
   const Strip& strip_;
   const Lut6Matrix& matrix_;
   std::array<Lut6Table<Value>, kStripGroups> tables_;
+  std::array<std::array<float, kLut6GroupRows>, kStripGroups> shifts_{};
   Value* panel_;
   float* sums_;
 };
@@ -257,8 +266,7 @@ void run(const ComputeContext& context, const Sweep& sweep, const std::vector<St
   std::byte* const workers = worker_scratch.reserve(worker_bytes * context.executor.thread_count());
   context.parallel_for(strips.size(), [&](std::size_t index, std::size_t worker) {
     StripTask<Value> task(sweep.kernels, packed, strips[index], workers + worker * worker_bytes);
-    task.multiply();
-    task.write(strips[index].output->y.rows_from(sweep.first_token, sweep.x.rows));
+    task.run(strips[index].output->y.rows_from(sweep.first_token, sweep.x.rows));
   });
 }
 

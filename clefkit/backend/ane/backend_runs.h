@@ -15,36 +15,47 @@
 // For tests: what a backend makes of random inputs, the same for each that is asked.
 namespace clefkit::ane {
 
-// Every layer's output for a sequence that is appended in these pieces.
+// Every layer's output.
 using Layers = std::map<std::size_t, std::vector<float>>;
+
+// `rows` [tokens, hidden_size] appended to a sequence in these pieces.
+inline Layers append_rows(Backend& backend, SequenceState& sequence, MatrixView<const float> rows,
+                          const std::vector<std::size_t>& pieces) {
+  Executor executor(1);
+  Layers layers;
+  std::size_t next = 0;
+  for (const std::size_t count : pieces) {
+    const MatrixView<const float> piece = rows.rows_from(next, count);
+    std::vector<float> hidden(piece.data, piece.data + count * rows.columns);
+    std::vector<std::int32_t> positions(count);
+    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(next));
+    next += count;
+    backend.prefill({executor}, sequence,
+                    {.hidden = {hidden.data(), count, rows.columns},
+                     .temporal = positions,
+                     .height = positions,
+                     .width = positions},
+                    {.layer_output = [&](std::size_t layer, MatrixView<const float> output) {
+                      for (std::size_t token = 0; token < output.rows; ++token) {
+                        layers[layer].insert(layers[layer].end(), output.row(token).begin(),
+                                             output.row(token).end());
+                      }
+                    }});
+  }
+  return layers;
+}
+
+// The same of a new sequence of random rows.
 inline Layers layers_of(Backend& backend, const Model& model,
                         const std::vector<std::size_t>& pieces) {
   const std::size_t hidden_size = model.config.text.hidden_size;
   const std::size_t tokens = std::accumulate(pieces.begin(), pieces.end(), std::size_t{0});
   std::mt19937 random(4);
   std::normal_distribution<float> normal;
-  Executor executor(1);
+  std::vector<float> rows(tokens * hidden_size);
+  for (float& value : rows) value = normal(random);
   const auto sequence = backend.new_sequence(tokens);
-  Layers layers;
-  std::int32_t next = 0;
-  for (const std::size_t count : pieces) {
-    std::vector<float> rows(count * hidden_size);
-    for (float& value : rows) value = normal(random);
-    std::vector<std::int32_t> positions(count);
-    std::iota(positions.begin(), positions.end(), next);
-    next += static_cast<std::int32_t>(count);
-    backend.prefill({executor}, *sequence,
-                    {.hidden = {rows.data(), count, hidden_size},
-                     .temporal = positions,
-                     .height = positions,
-                     .width = positions},
-                    {.layer_output = [&](std::size_t layer, MatrixView<const float> hidden) {
-                      for (std::size_t token = 0; token < hidden.rows; ++token) {
-                        layers[layer].insert(layers[layer].end(), hidden.row(token).begin(),
-                                             hidden.row(token).end());
-                      }
-                    }});
-  }
+  Layers layers = append_rows(backend, *sequence, {rows.data(), tokens, hidden_size}, pieces);
   EXPECT_EQ(sequence->tokens(), tokens);
   return layers;
 }

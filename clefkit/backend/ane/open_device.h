@@ -8,8 +8,8 @@
 namespace clefkit::ane {
 
 // The device of a backend's name: "ane", "simulator", "simulator:m5". Null for a backend without
-// one. Throws Error: kInvalidArgument for a profile that is none, kUnavailable for "ane" where there
-// is none.
+// one. Throws Error: kInvalidArgument for a profile that is none, kUnavailable for "ane" where
+// there is none.
 std::unique_ptr<Device> open_device(std::string_view backend);
 
 }  // namespace clefkit::ane

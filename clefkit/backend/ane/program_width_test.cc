@@ -89,7 +89,7 @@ TEST(ProgramWidth, OfTheReleasesVisionIsWhatTheCpuComputes) {
   const double error = relative_error(features_of(*backend_of(wide.get()), config, picture),
                                       features_of(cpu, config, picture));
   std::printf("a vision block: relative error of the features %.2e\n", error);
-  EXPECT_LT(error, 3e-3);
+  EXPECT_LT(error, 2e-3);
 }
 
 }  // namespace
