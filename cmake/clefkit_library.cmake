@@ -1,8 +1,9 @@
-# clefkit_library(NAME SOURCES ... DEPENDS ... LIBRARIES ... TESTS ... TEST_LIBRARIES ... FUZZERS ... BENCHMARKS ...)
+# clefkit_library(NAME SOURCES ... DEPENDS ... LIBRARIES ... TESTS ... SLOW_TESTS ... TEST_LIBRARIES ... FUZZERS ... BENCHMARKS ...)
 #
 # One static library per folder. DEPENDS names other clefkit folders and so repeats the table of
 # docs/architecture.md; LIBRARIES are third-party targets, which stay private to the folder.
-# TESTS become one GoogleTest binary; FUZZERS are x_fuzz.cc files with one libFuzzer target each;
+# TESTS become one GoogleTest binary; SLOW_TESTS are x_test.cc files with one program each, which
+# take minutes (CTest label `slow`); FUZZERS are x_fuzz.cc files with one libFuzzer target each;
 # BENCHMARKS are x_bench.cc files with one program each.
 set(CLEFKIT_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
                      -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
@@ -32,8 +33,17 @@ function(clefkit_compile_options target)
   endif()
 endfunction()
 
+# clefkit_test_program(NAME LIBRARIES ... SOURCES ...)
+function(clefkit_test_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_UNPARSED_ARGUMENTS} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE CLEFKIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  clefkit_compile_options(${name})
+endfunction()
+
 function(clefkit_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES;FUZZERS;BENCHMARKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;SLOW_TESTS;TEST_LIBRARIES;FUZZERS;BENCHMARKS" ${ARGN})
   set(target clefkit_${name})
   set(depends ${ARG_DEPENDS})
   list(TRANSFORM depends PREPEND clefkit_)
@@ -50,12 +60,18 @@ function(clefkit_library name)
   set_property(GLOBAL APPEND PROPERTY CLEFKIT_LIBRARIES ${target})
 
   if(CLEFKIT_BUILD_TESTS AND ARG_TESTS)
-    add_executable(${name}_test ${ARG_TESTS})
-    target_link_libraries(${name}_test PRIVATE ${target} ${ARG_TEST_LIBRARIES} GTest::gmock GTest::gtest_main)
-    target_compile_definitions(${name}_test PRIVATE CLEFKIT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    clefkit_compile_options(${name}_test)
+    clefkit_test_program(${name}_test ${target} ${ARG_TEST_LIBRARIES} SOURCES ${ARG_TESTS})
     gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600
                          ENVIRONMENT "${CLEFKIT_TEST_ENVIRONMENT}")
+  endif()
+  if(CLEFKIT_BUILD_TESTS)
+    foreach(source ${ARG_SLOW_TESTS})
+      get_filename_component(test ${source} NAME_WE)
+      clefkit_test_program(${test} ${target} ${ARG_TEST_LIBRARIES} SOURCES ${source})
+      add_test(NAME ${test} COMMAND ${test})
+      set_tests_properties(${test} PROPERTIES LABELS slow TIMEOUT 3600
+                           ENVIRONMENT "${CLEFKIT_TEST_ENVIRONMENT}")
+    endforeach()
   endif()
   if(CLEFKIT_BUILD_FUZZERS)
     foreach(source ${ARG_FUZZERS})

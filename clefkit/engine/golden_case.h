@@ -1,5 +1,8 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -66,6 +69,30 @@ inline std::vector<GoldenCase> load_golden_cases(const std::string& checkpoint, 
     if (golden.has_media() == with_media) cases.push_back(std::move(golden));
   }
   return cases;
+}
+
+// Of all options of all questions, in their order.
+inline std::vector<double> probability_differences(const GoldenCase& golden,
+                                                   const Response& response) {
+  std::vector<double> differences;
+  for (std::size_t q = 0; q < golden.request.questions.size(); ++q) {
+    const Question& question = golden.request.questions[q];
+    const Json* expected = golden.answers.find(question.id)->find("probabilities");
+    EXPECT_EQ(expected->members().size(), question.options.size());
+    for (std::size_t o = 0; o < question.options.size(); ++o) {
+      const double value = expected->find(question.options[o].id)->as_double().value();
+      differences.push_back(std::abs(response.probabilities[q][o] - value));
+    }
+  }
+  return differences;
+}
+
+inline double largest_probability_difference(const GoldenCase& golden, const Response& response) {
+  double largest = 0;
+  for (const double difference : probability_differences(golden, response)) {
+    if (!(difference <= largest)) largest = difference;  // A NaN is kept.
+  }
+  return largest;
 }
 
 }  // namespace clefkit

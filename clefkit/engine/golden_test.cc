@@ -37,21 +37,6 @@ class Golden : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Checkpoints, Golden, ::testing::ValuesIn(golden_checkpoints()),
                          [](const auto& test) { return test.param; });
 
-double largest_probability_difference(const GoldenCase& golden, const Response& response) {
-  double largest = 0;
-  for (std::size_t q = 0; q < golden.request.questions.size(); ++q) {
-    const Question& question = golden.request.questions[q];
-    const Json* expected = golden.answers.find(question.id)->find("probabilities");
-    EXPECT_EQ(expected->members().size(), question.options.size());
-    for (std::size_t o = 0; o < question.options.size(); ++o) {
-      const double value = expected->find(question.options[o].id)->as_double().value();
-      const double difference = std::abs(response.probabilities[q][o] - value);
-      if (!(difference <= largest)) largest = difference;  // A NaN is kept.
-    }
-  }
-  return largest;
-}
-
 // The text layers as programs of the Neural Engine, in FP16: a fifth of the records with text.
 TEST(GoldenPrograms, AnswerAsTheReference) {
   Engine engine(open_checkpoint(golden_directory() / "checkpoints" / "micro"),
