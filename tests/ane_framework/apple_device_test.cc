@@ -1,8 +1,12 @@
 #include "clefkit/backend/ane/apple/apple_device.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -17,6 +21,8 @@
 #include "clefkit/base/error.h"
 #include "clefkit/base/stopwatch.h"
 #include "clefkit/model/checkpoint.h"
+
+extern "C" std::size_t StandInLiveSurfaces();
 
 namespace clefkit::ane {
 namespace {
@@ -197,6 +203,69 @@ TEST_F(AppleDeviceTest, ComputesWhatTheSimulatorComputes) {
   ProgramBackend simulated = with(std::make_unique<SimulatorDevice>(mil::NumericProfile::kIdeal));
   ProgramBackend through = with(open_apple_device(options_));
   EXPECT_EQ(last_layer(through, model, 130), last_layer(simulated, model, 130));
+}
+
+std::size_t live_models() {
+  void* const framework = ::dlopen(CLEFKIT_STANDIN_FRAMEWORK, RTLD_NOW | RTLD_NOLOAD);
+  return reinterpret_cast<std::size_t (*)()>(::dlsym(framework, "StandInLiveModels"))();
+}
+
+std::size_t open_files() {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+TEST_F(AppleDeviceTest, LeavesNothingBehindWhateverFails) {
+  const Model model = open_checkpoint(CLEFKIT_SOURCE_DIR "/tests/golden/checkpoints/micro");
+  const auto answers = [&] {
+    try {
+      ProgramBackend backend(model, open_apple_device(options_), ProgramForm{PlanKind::kGrouped},
+                             std::make_unique<cpu::CpuBackend>(model, Precision::kExact));
+      last_layer(backend, model, 5);
+      EXPECT_GT(StandInLiveSurfaces(), 0U);
+      EXPECT_GT(live_models(), 0U);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  EXPECT_TRUE(answers());  // Opens what stays open: the framework, the null device.
+  const std::size_t files = open_files();
+  EXPECT_TRUE(answers());
+  for (const char* fault :
+       {"compiler_crashes", "no_outputs", "float32", "short_strides", "raises"}) {
+    set_faults(fault);
+    std::filesystem::remove_all(cache_);
+    EXPECT_FALSE(answers()) << fault;
+    EXPECT_EQ(StandInLiveSurfaces(), 0U) << fault;
+    EXPECT_EQ(live_models(), 0U) << fault;
+    EXPECT_EQ(open_files(), files) << fault;
+    EXPECT_TRUE(!std::filesystem::exists(cache_ / "work") ||
+                std::filesystem::is_empty(cache_ / "work"))
+        << fault;
+    std::filesystem::create_directories(cache_);
+  }
+}
+
+// Whatever program the next process opens.
+TEST_F(AppleDeviceTest, CleansUpAfterAKilledProcess) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto program = open_apple_device(options_)->open({"sum", kSum, {}});
+    program->compile();
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  ASSERT_FALSE(std::filesystem::is_empty(cache_ / "work"));
+  std::string other = kSum;
+  other.replace(other.find("add("), 4, "mul(");
+  const auto device = open_apple_device(options_);
+  const auto program = device->open({"product", other, {}});
+  EXPECT_TRUE(std::filesystem::is_empty(cache_ / "work"));
+  // What it had compiled stays.
+  EXPECT_TRUE(device->open({"sum", kSum, {}})->is_compiled());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <IOSurface/IOSurfaceRef.h>
 #include <objc/runtime.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -47,6 +48,8 @@ FakeDevice& device() {
                           .checks_surfaces = true});
   return fake;
 }
+
+std::atomic<std::size_t> g_live_models{0};
 
 BOOL fail(NSError** error, NSString* domain, int code, const std::string& text) {
   if (error != nullptr) {
@@ -127,6 +130,9 @@ class Adapter final : public Surface {
 }
 @end
 
+// For tests: of the models made, the ones that are not released.
+extern "C" std::size_t StandInLiveModels() { return g_live_models; }
+
 // _ANEIOSurfaceObject, unless that is to be missing.
 @interface StandInSurfaceObject : NSObject {
  @public
@@ -206,6 +212,7 @@ class Adapter final : public Surface {
 + (id)inMemoryModelWithDescriptor:(id)descriptor {
   if (![descriptor isKindOfClass:[_ANEInMemoryModelDescriptor class]]) return nil;
   _ANEInMemoryModel* const made = [[[self alloc] init] autorelease];
+  ++g_live_models;
   made->descriptor_ = [descriptor retain];
   for (NSString* const key in made->descriptor_->weights_) {
     made->weights_ = bytes_of(
@@ -217,6 +224,7 @@ class Adapter final : public Surface {
   return made;
 }
 - (void)dealloc {
+  --g_live_models;
   program_.reset();
   [descriptor_ release];
   [super dealloc];

@@ -1,12 +1,16 @@
 // IOSurfaces, as far as apple_device.mm uses them, in plain memory.
 #include <IOSurface/IOSurfaceRef.h>
 
+#include <atomic>
 #include <vector>
 
 struct StandInSurface {
   std::vector<std::uint8_t> bytes;
   int locks = 0;
 };
+
+static std::atomic<std::size_t> g_live{0};
+std::size_t StandInLiveSurfaces() { return g_live; }
 
 NSString* const kIOSurfaceWidth = @"IOSurfaceWidth";
 NSString* const kIOSurfaceHeight = @"IOSurfaceHeight";
@@ -23,6 +27,7 @@ IOSurfaceRef IOSurfaceCreate(CFDictionaryRef properties) {
       value(kIOSurfaceHeight) != 1 || value(kIOSurfaceBytesPerElement) != 1) {
     return nullptr;
   }
+  ++g_live;
   auto* const surface = new StandInSurface;
   surface->bytes.assign(bytes, 0xFF);  // Nobody promised that it comes empty.
   return surface;
@@ -39,5 +44,6 @@ void* IOSurfaceGetBaseAddress(IOSurfaceRef surface) {
 }
 std::size_t IOSurfaceGetAllocSize(IOSurfaceRef surface) { return surface->bytes.size(); }
 void CFRelease(const void* object) {
+  --g_live;
   delete static_cast<StandInSurface*>(const_cast<void*>(object));
 }

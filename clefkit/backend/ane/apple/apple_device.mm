@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "clefkit/backend/ane/work_directory.h"
 #include "clefkit/base/companion_program.h"
 #include "clefkit/base/file_io.h"
 
@@ -379,9 +380,11 @@ class AppleProgram final : public DeviceProgram {
       : source_(source), options_(options), model_(new_model(source)) {
     const Pool pool;
     guarded(source_.name, [&] {
-      directory_ = text_of([model() localModelPath]);
-      if (!directory_.empty()) return;
-      directory_ = fs::path(text_of(NSTemporaryDirectory())) / text_of([model() hexStringIdentifier]);
+      fs::path directory = text_of([model() localModelPath]);
+      if (directory.empty()) {
+        directory = fs::path(text_of(NSTemporaryDirectory())) / text_of([model() hexStringIdentifier]);
+      }
+      directory_.emplace(std::move(directory));
     });
   }
   ~AppleProgram() override {
@@ -391,9 +394,9 @@ class AppleProgram final : public DeviceProgram {
     } @catch (NSException*) {
       // It is gone either way.
     }
-    std::error_code ignored;
-    if (owns_directory_) fs::remove_all(directory_, ignored);
   }
+
+  const fs::path& directory() const { return directory_->path(); }
 
   bool is_compiled() const override {
     const Pool pool;
@@ -520,16 +523,16 @@ class AppleProgram final : public DeviceProgram {
     return indices;
   }
 
-  fs::path text_file() const { return directory_ / "model.mil"; }
+  fs::path text_file() const { return directory() / "model.mil"; }
   fs::path weight_file() const {
-    return directory_ / std::string_view(mil::kWeightPath).substr(kModelPath.size());
+    return directory() / std::string_view(mil::kWeightPath).substr(kModelPath.size());
   }
   void write_files() {
+    directory_->make();
     std::error_code error;
-    owns_directory_ = owns_directory_ || !fs::exists(directory_, error);
     fs::create_directories(weight_file().parent_path(), error);
     if (error) {
-      throw_error(ErrorCode::kUnavailable, directory_.string(), "{}, expected a directory",
+      throw_error(ErrorCode::kUnavailable, directory().string(), "{}, expected a directory",
                   error.message());
     }
     write_file(text_file(), source_.mil);
@@ -548,8 +551,8 @@ class AppleProgram final : public DeviceProgram {
   const ProgramSource source_;
   const AppleOptions options_;
   const Kept model_;
-  fs::path directory_;
-  bool owns_directory_ = false, is_loaded_ = false;
+  std::optional<WorkDirectory> directory_;
+  bool is_loaded_ = false;
   std::vector<PortLayout> inputs_, outputs_;
 };
 
@@ -560,7 +563,9 @@ class AppleDevice final : public Device {
   std::string_view name() const override { return "ane"; }
   std::unique_ptr<DeviceProgram> open(const ProgramSource& source) override {
     const Pool pool;
-    return std::make_unique<AppleProgram>(source, options_);
+    auto program = std::make_unique<AppleProgram>(source, options_);
+    std::call_once(has_looked_, [&] { remove_abandoned_work(program->directory().parent_path()); });
+    return program;
   }
   std::unique_ptr<Surface> new_surface(std::uint64_t bytes) override {
     return std::make_unique<AppleSurface>(bytes);
@@ -568,6 +573,7 @@ class AppleDevice final : public Device {
 
  private:
   const AppleOptions options_;
+  std::once_flag has_looked_;  // For what processes that were killed have left.
 };
 
 void require_device(const AppleOptions& options) {

@@ -25,4 +25,7 @@ int IOSurfaceUnlock(IOSurfaceRef surface, IOSurfaceLockOptions options, std::uin
 void* IOSurfaceGetBaseAddress(IOSurfaceRef surface);
 std::size_t IOSurfaceGetAllocSize(IOSurfaceRef surface);
 void CFRelease(const void* object);
+
+// For tests: of those made, the ones that are not released.
+std::size_t StandInLiveSurfaces();
 }
