@@ -19,6 +19,7 @@
 #include "clefkit/backend/ane/simulator_device.h"
 #include "clefkit/backend/cpu/cpu_backend.h"
 #include "clefkit/base/error.h"
+#include "clefkit/base/error_of.h"
 #include "clefkit/base/stopwatch.h"
 #include "clefkit/model/checkpoint.h"
 
@@ -145,6 +146,16 @@ TEST_F(AppleDeviceTest, SaysThatTheCompilerCrashed) {
   set_faults("compiler_crashes");
   EXPECT_THAT(failure({"sum", kSum, {}}),
               HasSubstr("unavailable sum: the compiler's process ended"));
+}
+
+TEST_F(AppleDeviceTest, KillsACompilerThatHangs) {
+  set_faults("compiler_hangs");
+  AppleOptions options = options_;
+  options.compile_deadline = std::chrono::milliseconds(300);
+  const auto program = open_apple_device(options)->open({"sum", kSum, {}});
+  const Error error = error_of([&] { program->compile(); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+  EXPECT_THAT(error.what(), HasSubstr("sum: the compiler has not ended within 300 ms"));
 }
 
 TEST_F(AppleDeviceTest, SaysThatThereIsNoCompiler) {

@@ -7,6 +7,7 @@
 #import <Foundation/Foundation.h>
 #include <IOSurface/IOSurfaceRef.h>
 #include <objc/runtime.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -249,6 +250,7 @@ extern "C" std::size_t StandInLiveModels() { return g_live_models; }
   NSString* const domain = @"com.apple.appleneuralengine.compiler";
   if (qos != 21 || [options count] != 0) return fail(error, domain, 1, "options");
   if (has_fault("compiler_crashes")) std::abort();
+  while (has_fault("compiler_hangs")) ::pause();
   const fs::path directory([[self localModelPath] UTF8String]);
   std::string text, weights;
   const auto unreadable = failure_of([&] {

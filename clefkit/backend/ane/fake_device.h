@@ -28,10 +28,11 @@ struct Faults {
   bool adds_output_suffix = false;
   bool checks_surfaces = false;  // 0x1d for small ones and for ones of several sizes.
   bool overflows = false;        // The last output's first element is an infinity.
+  bool hangs_at_load = false;
   std::size_t hangs_after_calls = SIZE_MAX;
 };
 
-// What tests look at afterwards. A call that hangs waits for release().
+// What tests look at afterwards. What hangs waits for release().
 struct FakeState {
   Faults faults;
   std::size_t loaded = 0, most_loaded = 0, compiles = 0, loads = 0, calls = 0;
@@ -78,6 +79,7 @@ class FakeProgram final : public DeviceProgram {
 
   void load() override {
     ++state_->loads;
+    if (faults().hangs_at_load) state_->wait();
     if (is_stale()) {
       throw Error(ErrorCode::kUnavailable, source_.name, "the cached program is of another system");
     }

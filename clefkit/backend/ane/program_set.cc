@@ -101,49 +101,64 @@ LoadedProgram& ProgramSet::get(Key key, const std::function<ProgramSource()>& so
 
 std::shared_ptr<DeviceProgram> ProgramSet::load(const ProgramSource& source) {
   std::shared_ptr<DeviceProgram> program = device_.open(source);
+  const auto load = [&] {
+    within(options_.load_deadline, source.name, [program] { program->load(); });
+  };
   const bool was_compiled = program->is_compiled();
   if (!was_compiled) program->compile();
   try {
-    program->load();
+    load();
     return program;
   } catch (const TooManyPrograms&) {
     throw;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kUnavailable) throw;
+    if (error.code() != ErrorCode::kUnavailable || hangs_) throw;
   }
   try {
     std::this_thread::sleep_for(options_.retry_after);
-    program->load();
+    load();
     return program;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kUnavailable || !was_compiled) throw;
+    if (error.code() != ErrorCode::kUnavailable || hangs_ || !was_compiled) throw;
   }
   // What the cache has may be of an older system, or damaged.
   program->purge();
   program->compile();
-  program->load();
+  load();
   return program;
+}
+
+void ProgramSet::within(std::chrono::milliseconds deadline, const std::string& program,
+                        std::function<void()> call) {
+  std::promise<void> promise;
+  std::future<void> done = promise.get_future();
+  std::thread([call = std::move(call), promise = std::move(promise)]() mutable {
+    std::exception_ptr failure;
+    try {
+      call();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    call = nullptr;  // The program goes where the caller lets it go, not here and a little later.
+    if (failure != nullptr) {
+      promise.set_exception(failure);
+    } else {
+      promise.set_value();
+    }
+  }).detach();
+  if (done.wait_for(deadline) != std::future_status::ready) {
+    hangs_ = true;
+    throw_error(ErrorCode::kUnavailable, program, "no result after {} ms: the device hangs",
+                deadline.count());
+  }
+  done.get();
 }
 
 void ProgramSet::evaluate(LoadedProgram& program) {
   require_responsive();
-  // A call that hangs keeps its thread, its program and its surfaces for good.
-  std::promise<void> promise;
-  std::future<void> done = promise.get_future();
-  std::thread([call = program.call_, promise = std::move(promise)]() mutable {
-    try {
-      call->program->evaluate(pointers(call->inputs.surfaces), pointers(call->outputs.surfaces));
-      promise.set_value();
-    } catch (...) {
-      promise.set_exception(std::current_exception());
-    }
-  }).detach();
-  if (done.wait_for(options_.call_deadline) != std::future_status::ready) {
-    hangs_ = true;
-    throw_error(ErrorCode::kUnavailable, program.name(), "no result after {} ms: the device hangs",
-                options_.call_deadline.count());
-  }
-  done.get();
+  within(options_.call_deadline, program.name(), [call = program.call_] {
+    call->program->evaluate(pointers(call->inputs.surfaces), pointers(call->outputs.surfaces));
+  });
   for (const PortLayout& layout : *program.call_->outputs.layouts) {
     if (program.output(port_name(layout)).is_finite()) continue;
     throw_error(ErrorCode::kOverflow, program.name(),

@@ -49,14 +49,15 @@ class LoadedProgram {
 struct ProgramSetOptions {
   // macOS keeps 127, perhaps over all of its programs.
   std::size_t max_loaded = 124;
+  std::chrono::milliseconds load_deadline{120'000};
   std::chrono::milliseconds call_deadline{30'000};
   std::chrono::milliseconds retry_after{100};
 };
 
 // The programs that a model uses on a device: compiled and loaded when first asked for, and let go,
-// the least recently used first, when the device takes no more. A call that does not come back in
-// time means that the device hangs: it is given up for the life of the process. For one thread at a
-// time.
+// the least recently used first, when the device takes no more. A load or a call that does not come
+// back in time means that the device hangs: it is given up for the life of the process. For one
+// thread at a time.
 class ProgramSet {
  public:
   using Key = std::pair<std::size_t, std::size_t>;  // The program's number, and its context.
@@ -81,6 +82,9 @@ class ProgramSet {
   };
 
   std::shared_ptr<DeviceProgram> load(const ProgramSource& source);
+  // Throws what `call` throws. One that hangs keeps its thread and what it has captured for good.
+  void within(std::chrono::milliseconds deadline, const std::string& program,
+              std::function<void()> call);
   void require_responsive() const;
 
   Device& device_;

@@ -153,5 +153,12 @@ TEST_F(ProgramSetTest, GivesADeviceUpThatHangs) {
   state->release();
 }
 
+TEST_F(ProgramSetTest, GivesADeviceUpThatHangsWhileItLoads) {
+  start({.hangs_at_load = true}, {.load_deadline = 50ms});
+  EXPECT_THAT(error_of([&] { get(1); }).what(), HasSubstr("p1: no result after 50 ms"));
+  EXPECT_EQ(state().loads, 1U);
+  EXPECT_THAT(error_of([&] { get(1); }).what(), HasSubstr("restart this process"));
+}
+
 }  // namespace
 }  // namespace clefkit::ane

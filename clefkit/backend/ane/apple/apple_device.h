@@ -18,9 +18,11 @@ struct AppleOptions {
       "/System/Library/PrivateFrameworks/AppleNeuralEngine.framework/AppleNeuralEngine";
   // Compiles one program and ends; empty: clefkit-ane-compiler beside this program.
   std::filesystem::path compiler{};
-  // After a compilation that failed: the system's compiler service starts anew, and others were seen
-  // to fail meanwhile (ane.md 2.9).
+  // After a compilation that failed: the system's compiler service starts anew, and others were
+  // seen to fail meanwhile (ane.md 2.9).
   std::chrono::milliseconds pause_after_failure{15'000};
+  // A compiler that takes longer is killed. How long the largest program takes nobody here knows.
+  std::chrono::milliseconds compile_deadline{600'000};
 };
 
 // What this machine says of its Neural Engine.

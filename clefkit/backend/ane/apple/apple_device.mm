@@ -6,10 +6,12 @@
 #include <IOSurface/IOSurfaceRef.h>
 #include <dlfcn.h>
 #include <objc/runtime.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -101,6 +103,35 @@ class CompilerPause {
   std::optional<Clock::time_point> failed_at_;
 };
 CompilerPause g_compiler_pause;
+
+// Kills a process that has not ended in time.
+class Watchdog {
+ public:
+  Watchdog(pid_t process, std::chrono::milliseconds deadline)
+      : thread_([this, process, deadline] {
+          std::unique_lock lock(mutex_);
+          has_fired_ = !is_over_.wait_for(lock, deadline, [this] { return has_ended_; });
+          if (has_fired_) ::kill(process, SIGKILL);
+        }) {}
+  ~Watchdog() { stop(); }
+
+  // The process has ended. Returns whether it had to be killed.
+  bool stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      has_ended_ = true;
+    }
+    is_over_.notify_all();
+    if (thread_.joinable()) thread_.join();
+    return has_fired_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable is_over_;
+  bool has_ended_ = false, has_fired_ = false;
+  std::thread thread_;
+};
 
 // Objects that nobody keeps live as long as one of these.
 class Pool {
@@ -414,7 +445,7 @@ class AppleProgram final : public DeviceProgram {
         find_companion_program(kCompilerName, kCompilerVariable, options_.compiler).string();
     std::string said;
     int status = 0;
-    bool was_killed = false;
+    bool was_killed = false, took_too_long = false;
     guarded(source_.name, [&] {
       NSTask* const task = [[[NSTask alloc] init] autorelease];
       NSPipe* const pipe = [NSPipe pipe];
@@ -428,15 +459,22 @@ class AppleProgram final : public DeviceProgram {
       [task setStandardOutput:pipe];
       [task setStandardInput:[NSFileHandle fileHandleWithNullDevice]];
       [task launch];
+      Watchdog watchdog([task processIdentifier], options_.compile_deadline);
       NSData* const output = [[pipe fileHandleForReading] readDataToEndOfFile];
       said.assign(static_cast<const char*>([output bytes]), [output length]);
       [task waitUntilExit];
+      took_too_long = watchdog.stop();
       status = [task terminationStatus];
       was_killed = [task terminationReason] == NSTaskTerminationReasonUncaughtSignal;
     });
     if (status == 0 && !was_killed) return;
     g_compiler_pause.failed();
     while (said.ends_with('\n')) said.pop_back();
+    if (took_too_long) {
+      throw_error(ErrorCode::kUnavailable, source_.name,
+                  "the compiler has not ended within {} ms, and was killed",
+                  options_.compile_deadline.count());
+    }
     if (was_killed) {
       throw_error(ErrorCode::kUnavailable, source_.name, "the compiler's process ended by signal {}",
                   status);
