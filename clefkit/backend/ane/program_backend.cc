@@ -17,6 +17,10 @@ namespace {
 
 constexpr auto kTokens = static_cast<std::size_t>(kProgramTokens);
 
+constexpr std::size_t kLongest = kAttentionContexts[std::size(kAttentionContexts) - 1];
+// The tokens from here on have no place in any cache.
+constexpr std::size_t kLate = kLongest - kTokens;
+
 const Half kOne = to_half(1.0f);
 
 MatrixView<const Half> rows_of(const std::vector<Half>& values, std::size_t columns) {
@@ -36,14 +40,15 @@ std::vector<Half> attention_mask(std::size_t past, std::size_t context) {
   return mask;
 }
 
-// The smallest context that holds what is there and one call's tokens.
-std::size_t context_for(std::size_t past) {
-  const auto* const found = std::ranges::lower_bound(kAttentionContexts, past + kTokens);
-  if (found == std::end(kAttentionContexts)) {
-    throw_error(ErrorCode::kUnsupported, "record", "{} tokens, expected at most {} on this backend",
-                past + kTokens, *std::rbegin(kAttentionContexts));
-  }
-  return *found;
+// How many of the tokens [past, past + tokens), the last ones, are late.
+std::size_t late_tokens(std::size_t past, std::size_t tokens) {
+  return past + tokens - std::clamp(kLate, past, past + tokens);
+}
+
+// The smallest context that holds what is cached and one call's tokens.
+std::size_t context_for(std::size_t cached) {
+  assert(cached <= kLate);
+  return *std::ranges::lower_bound(kAttentionContexts, cached + kTokens);
 }
 
 }  // namespace
@@ -78,10 +83,10 @@ LoadedProgram& ProgramBackend::load(std::size_t program, std::size_t context) {
 }
 
 ProgramBackend::Piece ProgramBackend::piece_of(const TextChunk& chunk, std::size_t first,
-                                               std::size_t past) const {
+                                               ProgramSequence& sequence) const {
   Piece piece;
   piece.tokens = std::min(kTokens, chunk.hidden.rows - first);
-  piece.past = past;
+  piece.past = sequence.tokens();
   piece.valid.resize(kTokens);
   std::fill_n(piece.valid.begin(), piece.tokens, kOne);
   const std::size_t taps = model_.config.text.linear_conv_kernel_dim - 1;
@@ -89,16 +94,26 @@ ProgramBackend::Piece ProgramBackend::piece_of(const TextChunk& chunk, std::size
   for (std::size_t i = 0; i < taps; ++i) {
     piece.conv_select[(piece.tokens + i) * taps + i] = kOne;
   }
-  piece.context = context_for(past);
-  piece.mask = attention_mask(past, piece.context);
-  std::vector<float> cosines(piece.tokens * rotary_angles_.half()), sines(cosines.size());
-  const MatrixView<float> cos(cosines.data(), piece.tokens, rotary_angles_.half());
-  const MatrixView<float> sin(sines.data(), piece.tokens, rotary_angles_.half());
-  rotary_angles_.fill(chunk.temporal.subspan(first, piece.tokens),
-                      chunk.height.subspan(first, piece.tokens),
-                      chunk.width.subspan(first, piece.tokens), cos, sin);
+  piece.cached = std::min(piece.past, kLate);
+  piece.repeated = piece.past - piece.cached;
+  piece.context = context_for(piece.cached);
+  piece.mask = attention_mask(piece.cached, piece.context);
+  const std::size_t half = rotary_angles_.half(), columns = piece.repeated + piece.tokens;
+  ProgramSequence::LateAngles& late = sequence.late_angles();
+  std::vector<float> cosines = late.cos, sines = late.sin;
+  assert(cosines.size() == piece.repeated * half);
+  cosines.resize(columns * half);
+  sines.resize(columns * half);
+  const MatrixView<float> cos(cosines.data(), columns, half), sin(sines.data(), columns, half);
+  rotary_angles_.fill(
+      chunk.temporal.subspan(first, piece.tokens), chunk.height.subspan(first, piece.tokens),
+      chunk.width.subspan(first, piece.tokens), cos.rows_from(piece.repeated, piece.tokens),
+      sin.rows_from(piece.repeated, piece.tokens));
   piece.cos = as_channels(cos, kTokens);
   piece.sin = as_channels(sin, kTokens);
+  const auto own_late = static_cast<std::ptrdiff_t>(late_tokens(piece.past, piece.tokens) * half);
+  late.cos.insert(late.cos.end(), cosines.end() - own_late, cosines.end());
+  late.sin.insert(late.sin.end(), sines.end() - own_late, sines.end());
   return piece;
 }
 
@@ -135,7 +150,10 @@ void ProgramBackend::run_attention(std::size_t program, ProgramSequence& sequenc
   LoadedProgram& loaded = load(program, piece.context);
   const std::size_t kv_dim = model_.config.text.kv_dim();
   ProgramSequence::KvCache& cache = sequence.kv_cache(programs_.plan()[program].layers.at(0));
-  loaded.input("x").write_columns(0, x);
+  assert(cache.late_inputs.size() == piece.repeated * x.columns);
+  const std::size_t free_columns = kTokens - piece.repeated;
+  loaded.input("x").write_columns(0, rows_of(cache.late_inputs, x.columns));
+  loaded.input("x").write_columns(piece.repeated, x.rows_from(0, free_columns));
   loaded.input("cos").write(piece.cos);
   loaded.input("sin").write(piece.sin);
   loaded.input("mask").write(piece.mask);
@@ -144,21 +162,25 @@ void ProgramBackend::run_attention(std::size_t program, ProgramSequence& sequenc
   Resident& resident = residents_[{program, piece.context}];
   const std::size_t known = resident.sequence == sequence.id() ? resident.tokens : 0;
   const auto missing = [&](const std::vector<Half>& rows) {
-    return rows_of(rows, kv_dim).rows_from(known, piece.past - known);
+    return rows_of(rows, kv_dim).rows_from(known, piece.cached - known);
   };
   loaded.input("k_cache").write_columns(known, missing(cache.keys));
   loaded.input("v_cache").write_columns(known, missing(cache.values));
-  resident = {sequence.id(), piece.past};
+  resident = {sequence.id(), piece.cached};
   loaded_.evaluate(loaded);
   const auto append = [&](const char* port, std::vector<Half>& rows) {
     rows.resize((piece.past + piece.tokens) * kv_dim);
     loaded.output(port).read_columns(
-        0, MatrixView<Half>(rows.data(), piece.past + piece.tokens, kv_dim)
-               .rows_from(piece.past, piece.tokens));
+        piece.repeated, MatrixView<Half>(rows.data(), piece.past + piece.tokens, kv_dim)
+                            .rows_from(piece.past, piece.tokens));
   };
   append("k_out", cache.keys);
   append("v_out", cache.values);
-  loaded.output("x_out").read_columns(0, x);
+  const std::size_t late = late_tokens(piece.past, piece.tokens);
+  const MatrixView<Half> late_rows = x.rows_from(piece.tokens - late, late);
+  cache.late_inputs.insert(cache.late_inputs.end(), late_rows.data,
+                           late_rows.data + late * x.columns);
+  loaded.output("x_out").read_columns(piece.repeated, x.rows_from(0, free_columns));
 }
 
 void ProgramBackend::prefill(const ComputeContext& context, SequenceState& state,
@@ -166,6 +188,10 @@ void ProgramBackend::prefill(const ComputeContext& context, SequenceState& state
   auto& sequence = dynamic_cast<ProgramSequence&>(state);
   const MatrixView<float> hidden = chunk.hidden;
   assert(hidden.rows > 0 && hidden.columns == model_.config.text.hidden_size);
+  if (sequence.capacity_tokens() > kLongest) {
+    throw_error(ErrorCode::kUnsupported, "record", "{} tokens, expected at most {} on this backend",
+                sequence.capacity_tokens(), kLongest);
+  }
   if (sequence.tokens() + hidden.rows > sequence.capacity_tokens()) {
     throw_error(ErrorCode::kInvalidArgument, "sequence", "{} tokens, expected at most {}",
                 sequence.tokens() + hidden.rows, sequence.capacity_tokens());
@@ -176,7 +202,7 @@ void ProgramBackend::prefill(const ComputeContext& context, SequenceState& state
   std::vector<Half> values(kTokens * hidden.columns);
   const MatrixView<Half> x(values.data(), kTokens, hidden.columns);
   for (std::size_t first = 0; first < hidden.rows; first += kTokens) {
-    const Piece piece = piece_of(chunk, first, sequence.tokens());
+    const Piece piece = piece_of(chunk, first, sequence);
     const MatrixView<float> rows = hidden.rows_from(first, piece.tokens);
     std::ranges::fill(values, Half());
     copy_rows(rows, x.rows_from(0, rows.rows));

@@ -47,8 +47,12 @@ class ProgramBackend final : public Backend {
  private:
   // The tokens of one call, and what of its inputs all layers share; as the ports have them.
   struct Piece {
-    std::size_t tokens = 0, past = 0, context = 0;
-    std::vector<Half> valid, conv_select, cos, sin, mask;
+    std::size_t tokens = 0, past = 0;
+    std::vector<Half> valid, conv_select;
+    // For attention programs: of the past as much as their caches hold, and before the call's own
+    // tokens the rest of it once more.
+    std::size_t context = 0, cached = 0, repeated = 0;
+    std::vector<Half> cos, sin, mask;
   };
   // Which sequence's keys and values lie in an attention program's cache ports, and how many.
   struct Resident {
@@ -56,7 +60,7 @@ class ProgramBackend final : public Backend {
     std::size_t tokens = 0;
   };
 
-  Piece piece_of(const TextChunk& chunk, std::size_t first, std::size_t past) const;
+  Piece piece_of(const TextChunk& chunk, std::size_t first, ProgramSequence& sequence) const;
   // Each reads rows [tokens, hidden_size], padded to a call's length, and writes them.
   void run_layers(std::size_t program, ProgramSequence& sequence, const Piece& piece,
                   MatrixView<Half> x);

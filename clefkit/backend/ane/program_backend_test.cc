@@ -12,6 +12,7 @@
 #include "clefkit/backend/cpu/cpu_backend.h"
 #include "clefkit/backend/factory.h"
 #include "clefkit/base/error.h"
+#include "clefkit/base/error_of.h"
 
 namespace clefkit::ane {
 namespace {
@@ -179,6 +180,68 @@ TEST(ProgramBackend, DoesWithoutEachDoubtfulOperation) {
     EXPECT_LT(relative_error(features_of(backend, model.config.vision, picture), features), 4e-3)
         << operation;
   }
+}
+
+// The longest sequence however its end is cut: what the caches have no place for is computed with
+// the tokens that follow. Of random keys and values, as if 16,200 tokens had been computed.
+TEST(ProgramBackend, FillsTheLongestContextWhereverItIsCut) {
+  const Model model = open_golden("micro");
+  const Model one = one_layer(model, 3);
+  constexpr std::size_t kCapacity = 16'384, kPast = 16'200;
+  const std::size_t hidden_size = one.config.text.hidden_size;
+  const auto backend = simulator(one, NumericProfile::kIdeal, PlanKind::kSplit);
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<Half> cached(kPast * one.config.text.kv_dim());
+  for (Half& value : cached) value = to_half(normal(random));
+  std::vector<float> rows((kCapacity - kPast) * hidden_size);
+  for (float& value : rows) value = normal(random);
+  Executor executor(1);
+  // Rows [first, first + count) of those that are new.
+  const auto append = [&](SequenceState& sequence, std::size_t first, std::size_t count) {
+    const auto at = rows.begin() + static_cast<std::ptrdiff_t>(first * hidden_size);
+    std::vector<float> hidden(at, at + static_cast<std::ptrdiff_t>(count * hidden_size));
+    std::vector<std::int32_t> positions(count);
+    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(kPast + first));
+    backend->prefill({executor}, sequence,
+                     {.hidden = {hidden.data(), count, hidden_size},
+                      .temporal = positions,
+                      .height = positions,
+                      .width = positions},
+                     {});
+    return hidden;
+  };
+  const auto started = [&] {
+    auto sequence = backend->new_sequence(kCapacity);
+    auto& programs = dynamic_cast<ProgramSequence&>(*sequence);
+    programs.append(kPast);
+    programs.kv_cache(0).keys = programs.kv_cache(0).values = cached;
+    return sequence;
+  };
+  const auto whole = started();
+  append(*whole, 0, 56);  // Up to 16,256: the last call finds places for all that came before.
+  const std::vector<float> expected = append(*whole, 56, 128);
+
+  const auto cut = started();
+  append(*cut, 0, 56);
+  std::vector<float> found = append(*cut, 56, 44);
+  const auto other = cut->clone(kCapacity);
+  append(*cut, 100, 1);
+  for (const std::size_t count : {30u, 54u}) {
+    const std::vector<float> more = append(*other, other->tokens() - kPast, count);
+    found.insert(found.end(), more.begin(), more.end());
+  }
+  EXPECT_LT(relative_error(found, expected), 1e-3);
+  EXPECT_EQ(other->tokens(), kCapacity);
+  const auto keys_of = [](SequenceState& sequence) {
+    return dynamic_cast<ProgramSequence&>(sequence).kv_cache(0).keys;
+  };
+  EXPECT_EQ(keys_of(*other), keys_of(*whole));
+
+  const auto too_long = backend->new_sequence(kCapacity + 1);
+  const Error error = error_of([&] { append(*too_long, 0, 1); });
+  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  EXPECT_STREQ(error.what(), "record: 16385 tokens, expected at most 16384 on this backend");
 }
 
 TEST(ProgramBackend, AnswersNothingWhenAResultOverflows) {

@@ -32,15 +32,19 @@ ProgramSequence::ProgramSequence(const ProgramSequence& other)
       tokens_(other.tokens_),
       capacity_tokens_(other.capacity_tokens_),
       linear_(other.linear_),
-      full_(other.full_) {}
+      full_(other.full_),
+      late_angles_(other.late_angles_) {}
 
 std::size_t ProgramSequence::size_bytes() const {
   std::size_t values = 0;
   for (const auto& [layer, state] : linear_) {
     values += state.conv_state.size() + state.recurrent_state.size();
   }
-  for (const auto& [layer, cache] : full_) values += cache.keys.size() + cache.values.size();
-  return values * sizeof(Half);
+  for (const auto& [layer, cache] : full_) {
+    values += cache.keys.size() + cache.values.size() + cache.late_inputs.size();
+  }
+  return values * sizeof(Half) +
+         (late_angles_.cos.size() + late_angles_.sin.size()) * sizeof(float);
 }
 
 std::unique_ptr<SequenceState> ProgramSequence::clone(std::size_t capacity_tokens) const {

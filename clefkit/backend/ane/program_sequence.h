@@ -32,12 +32,19 @@ class ProgramSequence final : public SequenceState {
   struct LinearAttention {
     std::vector<Half> conv_state, recurrent_state;
   };
-  // Rows of kv_dim, one a token.
+  // Rows of kv_dim, one a token. The tokens that an attention program's cache has no place for are
+  // computed anew with those that follow: from `late_inputs`, the layer's input rows.
   struct KvCache {
     std::vector<Half> keys, values;
+    std::vector<Half> late_inputs;
+  };
+  // Of the same tokens, rows of rotary_dim / 2.
+  struct LateAngles {
+    std::vector<float> cos, sin;
   };
   LinearAttention& linear_attention(std::size_t layer) { return linear_.at(layer); }
   KvCache& kv_cache(std::size_t layer) { return full_.at(layer); }
+  LateAngles& late_angles() { return late_angles_; }
 
  private:
   std::uint64_t id_;
@@ -45,6 +52,7 @@ class ProgramSequence final : public SequenceState {
   std::size_t capacity_tokens_ = 0;
   std::map<std::size_t, LinearAttention> linear_;
   std::map<std::size_t, KvCache> full_;
+  LateAngles late_angles_;
 };
 
 }  // namespace clefkit::ane
